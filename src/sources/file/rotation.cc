@@ -173,7 +173,9 @@ class Search {
     if (!is_rotation(candidate.added) || (before_added_ && *before_added_ != candidate.added)) {
       return "its name has another form";
     }
-    if (candidate.times.written < before_times_.written) {
+    // By the birth times it is in between; the writer of the older file was late.
+    const bool born_between = candidate.times.born && before_times_.born && present_times_.born;
+    if (!born_between && candidate.times.written < before_times_.written) {
       return "it was written to last before the file that was read last";
     }
     if (before_times_.size == 0 && (!candidate.times.born || !before_times_.born)) {
