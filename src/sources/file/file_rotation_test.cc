@@ -1,6 +1,7 @@
 // A followed file that is rotated: what is read of which file, and for how long.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "sources/file/file_position.h"
 #include "sources/file/test_follow.h"
+#include "system/descriptor.h"
 
 namespace semel::sources {
 namespace {
@@ -58,6 +60,33 @@ class FileRotationTest : public FileFollowTest {
     if (std::filesystem::exists(rotated(number))) shift(number + 1);
     std::filesystem::rename(number == 1 ? path_ : rotated(number - 1), rotated(number));
   }
+};
+
+// Descriptors of this process.
+std::size_t descriptors() {
+  std::size_t found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    (void)entry;
+    ++found;
+  }
+  return found;
+}
+
+// While it exists, this process may open only so many descriptors more.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const system::Descriptor next(::open("/", O_PATH | O_CLOEXEC));
+    const rlimit limit{static_cast<rlim_t>(next.get()) + more, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
 };
 
 bool has_birth_time(const std::string& path) {
@@ -320,6 +349,77 @@ TEST_F(FileRotationTest, AnOlderFileThatIsStillWrittenToIsNotReadAgain) {
   open();
   rotate_later("3\n");
   EXPECT_EQ(lines(), Lines{"3"});
+}
+
+TEST_F(FileRotationTest, HoweverManyFilesWereNotSeenFewAreOpenAndAllAreReadInOrder) {
+  constexpr int kFiles = 60;
+  test::write_file(path_, "0\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"0"});
+  settle_all();
+  const std::size_t before = descriptors();
+  Lines expected;
+  for (int i = 1; i <= kFiles; ++i) {
+    rotate_later(std::to_string(i) + "\n");
+    expected.push_back(std::to_string(i));
+  }
+  Lines all = lines();
+  EXPECT_LT(descriptors(), before + kFiles / 2);
+  settle_all();
+  // A later rotation changes the names of those that wait.
+  rotate_later("last\n");
+  expected.emplace_back("last");
+  for (int round = 0; round < kFiles && all.size() < expected.size(); ++round) {
+    for (std::string& line : give_up_rotated()) all.push_back(std::move(line));
+    EXPECT_LT(descriptors(), before + kFiles / 2);
+    settle_all();
+    for (std::string& line : lines()) all.push_back(std::move(line));
+    settle_all();
+  }
+  EXPECT_EQ(all, expected);
+}
+
+TEST_F(FileRotationTest, FilesThatWaitAreReadInTheNextRunToo) {
+  constexpr int kFiles = 40;
+  test::write_file(path_, "0\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"0"});
+  settle_all();
+  Lines expected;
+  for (int i = 1; i <= kFiles; ++i) {
+    rotate_later(std::to_string(i) + "\n");
+    expected.push_back(std::to_string(i));
+  }
+  Lines all = lines();
+  settle_all();
+  for (int run = 0; run < kFiles && all.size() < expected.size(); ++run) {
+    close();
+    const std::size_t before = descriptors();
+    open();
+    EXPECT_LT(descriptors(), before + kFiles / 2 + 5);
+    for (std::string& line : lines()) all.push_back(std::move(line));
+    settle_all();
+    for (std::string& line : give_up_rotated()) all.push_back(std::move(line));
+    settle_all();
+  }
+  EXPECT_EQ(all, expected);
+}
+
+TEST_F(FileRotationTest, WithoutADescriptorLeftTheFilesThatWereNotSeenWait) {
+  test::write_file(path_, "0\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"0"});
+  settle_all();
+  for (int i = 1; i <= 4; ++i) rotate_later(std::to_string(i) + "\n");
+  {
+    // One for the new file, two for a look into the folder.
+    const FewDescriptors few(3);
+    EXPECT_EQ(lines(), Lines{"1"});
+    EXPECT_NE(notices_.back().find("wait until they can be opened"), std::string::npos)
+        << notices_.back();
+    EXPECT_TRUE(source_->wakeup().due_in) << "it tries again by itself";
+  }
+  EXPECT_EQ(lines(), (Lines{"2", "3", "4"}));
 }
 
 TEST_F(FileRotationTest, WhereTheLastFileIsGoneTheNewestRotatedOneIsNamed) {

@@ -38,110 +38,6 @@ FileSource::FileSource(FileOptions options, std::string path, ConsumerNumber con
   if (options_.follow && watch_.fd() >= 0) wake_.watch(watch_.fd());
 }
 
-Result<void> FileSource::open() {
-  auto kept = positions_.load(consumer_, path_);
-  if (!kept) return failure(std::move(kept.error()));
-  auto opened = open_file(path_);
-  if (!opened) return failure(std::move(opened.error()));
-  if (!*opened && !options_.follow) {
-    return failure({ErrorKind::kRejected, "R231", fmt::format("{} does not exist", path_),
-                    "check the path; relative ones start at the config file's folder"});
-  }
-  std::optional<std::vector<FilePosition>> positions;
-  if (*kept && options_.from == FileOptions::From::kKept) {
-    positions = decode(**kept);
-    if (!positions) {
-      notices_.push_back(fmt::format("{}: its stored position cannot be read", path_));
-    }
-  }
-  {
-    const system::MutexLock saving(save_mutex_);
-    saved_ = kept->value_or(Bytes());
-  }
-  auto resumed = resume(positions.value_or(std::vector<FilePosition>()),
-                        *opened ? std::move(**opened) : OpenFile{});
-  if (!resumed) return resumed;
-  save_when_due();
-  return {};
-}
-
-// `opened` may be empty: then no file has the name now.
-Result<void> FileSource::resume(std::span<const FilePosition> positions, OpenFile opened) {
-  for (const FilePosition& position : positions) {
-    const bool newest = &position == &positions.back();
-    const bool has_inode = opened.fd.valid() && opened.status.st_ino == position.inode;
-    if (!has_inode || !newest) {
-      // A new file often gets the inode of one that was rotated away and removed.
-      auto renamed = has_inode ? std::nullopt : find_renamed(path_, position);
-      resume_renamed(position, std::move(renamed), newest);
-    } else if (still_there(opened.fd.get(), position)) {
-      add_segment(std::make_unique<Segment>(std::move(opened), next_number_, position));
-      return {};
-    } else {
-      notices_.push_back(fmt::format(
-          "{} was truncated or rewritten since it was read last: it is read from its start{}",
-          path_, unread_hint()));
-    }
-  }
-  return opened.fd.valid() ? add_present(std::move(opened)) : Result<void>();
-}
-
-// Without the file that was read last it is unknown which of the rotated ones came after it.
-std::string FileSource::unread_hint() const {
-  const std::string name = segments_.empty() ? newest_rotated(path_) : std::string();
-  if (name.empty()) return name;
-  return fmt::format(". Lines that were not read before may be in {} and older files", name);
-}
-
-void FileSource::resume_renamed(const FilePosition& position, std::optional<NamedFile> renamed,
-                                bool newest) {
-  if (renamed) {
-    const auto size = static_cast<std::uint64_t>(renamed->file.status.st_size);
-    if (size != position.last.span.end) {
-      notices_.push_back(fmt::format("{} was renamed to {}: what is left of that is read first",
-                                     path_, renamed->name));
-    }
-    auto old = std::make_unique<Segment>(std::move(renamed->file), next_number_, position);
-    old->renamed = environment_.clock->now();
-    return add_segment(std::move(old));
-  }
-  if (newest) {
-    notices_.push_back(fmt::format(
-        "{} is not the file that was read last, and that one is gone: it is read from its start{}",
-        path_, unread_hint()));
-  } else {
-    notices_.push_back(
-        fmt::format("a file that was {} before is gone: what was left of it is not read", path_));
-  }
-}
-
-Result<void> FileSource::add_present(OpenFile opened) {
-  if (!segments_.empty() && !segments_.back()->file.same_as(opened.status)) {
-    const auto known = [this](const struct stat& status) {
-      return std::any_of(segments_.begin(), segments_.end(),
-                         [&](const auto& segment) { return segment->file.same_as(status); });
-    };
-    auto unseen = find_unseen(path_, segments_.back()->file, opened, known);
-    if (!unseen) return failure(std::move(unseen.error()));
-    for (std::string& notice : unseen->notices) notices_.push_back(std::move(notice));
-    for (NamedFile& found : unseen->files) {
-      auto segment = std::make_unique<Segment>(std::move(found.file), next_number_);
-      segment->renamed = environment_.clock->now();
-      add_segment(std::move(segment));
-    }
-  }
-  add_segment(std::make_unique<Segment>(std::move(opened), next_number_));
-  return {};
-}
-
-void FileSource::add_segment(std::unique_ptr<Segment> segment) {
-  next_number_ = segment->number + 1;
-  if (options_.follow) segment->watch = watch_.add(segment->file.fd.get());
-  const system::MutexLock lock(mutex_);
-  segments_.push_back(std::move(segment));
-  dirty_ = save_now_ = true;
-}
-
 Result<Received> FileSource::receive(const ReceiveLimits& limits) {
   {
     const system::MutexLock lock(mutex_);
@@ -167,15 +63,17 @@ Result<Received> FileSource::receive(const ReceiveLimits& limits) {
     receive_given_back(received, remaining);
     look_at_given_up();
     auto looked = look_at_path();
+    open_waiting();
     auto read = read_segments(received, remaining);
     if (!looked) read = std::move(looked);
     // Arrivals already read are returned first; the error will still occur in the next call.
     if (!read && received.arrivals.empty()) return failure(std::move(read.error()));
     if (!read) more_ = true;
-    drop_read_segments();
+    if (drop_read_segments() && first_waiting() != segments_.end()) more_ = true;
     save_when_due();
-    at_end_ = !options_.follow && !more_;
-    read_to_end_.store(!more_, std::memory_order_relaxed);
+    const bool all = !more_ && first_waiting() == segments_.end();
+    at_end_ = !options_.follow && all;
+    read_to_end_.store(all, std::memory_order_relaxed);
   }
   received.at_end = at_end_;
   received.notices = std::exchange(notices_, {});
@@ -275,7 +173,7 @@ void FileSource::receive_given_back(Received& into, RemainingLimits& remaining) 
 
 Result<void> FileSource::read_segments(Received& into, RemainingLimits& remaining) {
   std::size_t budget = kScanBudget;
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
+  for (std::size_t i = 0; i < segments_.size() && !segments_[i]->waits(); ++i) {
     auto done = read(*segments_[i], into, remaining, budget);
     if (!done) return done;
     // A truncated file is opened again, as a new segment after the existing ones.
@@ -413,8 +311,9 @@ bool FileSource::may_grow(const Segment& segment) const {
          now.st_nlink > 0;
 }
 
-void FileSource::drop_read_segments() {
+bool FileSource::drop_read_segments() {
   const system::MutexLock lock(mutex_);
+  const std::size_t before = segments_.size();
   while (segments_.size() > 1 && segments_.front()->closed &&
          segments_.front()->ledger.open() == 0 &&
          (segments_[1]->closed || !may_grow(*segments_.front()))) {
@@ -422,6 +321,7 @@ void FileSource::drop_read_segments() {
     segments_.pop_front();
     dirty_ = true;
   }
+  return segments_.size() < before;
 }
 
 Wakeup FileSource::wakeup() {
@@ -438,8 +338,10 @@ Wakeup FileSource::wakeup() {
   if (options_.follow && !watch_.works()) at_latest(environment_.clock->now() + kLookAgain);
   if (paused_) return wakeup;
   if (more_) wakeup.due_in = milliseconds(0);
+  if (!cannot_open_.empty()) at_latest(environment_.clock->now() + kLookAgain);
   if (!options_.follow) return wakeup;
   for (const auto& segment : segments_) {
+    if (segment->waits()) break;  // none after it is read
     const bool old = segment != segments_.back();
     if (old && !segment->closed) at_latest(given_up_at(*segment));
   }

@@ -48,6 +48,10 @@ class FileSource final : public Source {
   static constexpr std::chrono::milliseconds kSaveEvery{500};
   // The deliveries that a crash brings again must fit the window of suspects.
   static constexpr std::size_t kSaveEveryLines = 256;
+  // Rotated files that were not seen, or that a stored position names, wait until they are among
+  // so many oldest ones.
+  static constexpr std::size_t kOpenAtOnce = 16;
+  using Segments = std::deque<std::unique_ptr<Segment>>;
 
   // Called by open.
   Result<void> resume(std::span<const FilePosition> positions, OpenFile opened);
@@ -56,6 +60,10 @@ class FileSource final : public Source {
   // Adds the file that has the path's name now, after those that had it since the last segment had.
   Result<void> add_present(OpenFile opened) SEMEL_EXCLUDES(mutex_);
   void add_segment(std::unique_ptr<Segment> segment) SEMEL_EXCLUDES(mutex_);
+  void add_waiting(const FilePosition& position, std::uint64_t size) SEMEL_EXCLUDES(mutex_);
+  Result<void> open_one(Segments::iterator place) SEMEL_EXCLUDES(mutex_);
+  void open_waiting() SEMEL_EXCLUDES(mutex_);
+  Segments::iterator first_waiting();
 
   // Called by the receiving thread, once in each receive.
   Result<void> look_at_path();
@@ -67,7 +75,7 @@ class FileSource final : public Source {
   static TimePoint given_up_at(const Segment& segment);
   bool finish(Segment& segment, Received& into, RemainingLimits& remaining);
   bool may_grow(const Segment& segment) const;
-  void drop_read_segments() SEMEL_EXCLUDES(mutex_);
+  bool drop_read_segments() SEMEL_EXCLUDES(mutex_);
   void hand_out(Segment& segment, const LineSpan& span, BytesView text, Received& into,
                 RemainingLimits& remaining) SEMEL_EXCLUDES(mutex_);
   Arrival arrival_of(const Segment& segment, const LineSpan& span) const;
@@ -95,6 +103,8 @@ class FileSource final : public Source {
   std::vector<std::string> notices_;
   bool more_ = true;  // the last receive ended at a limit, or there was none
   bool at_end_ = false;
+  std::string
+      cannot_open_;  // why the next file that waits is not open; empty: it is, or there is none
   std::atomic<bool> read_to_end_{false};  // at the last receive
   std::uint64_t next_number_ = 1;
 
@@ -102,7 +112,7 @@ class FileSource final : public Source {
   // Oldest first. Only the receiving thread changes it, with the lock held, and it reads it
   // without. Other threads read it with the lock held. The ledgers in it need the lock on every
   // thread.
-  std::deque<std::unique_ptr<Segment>> segments_;
+  Segments segments_;
   std::unique_ptr<Positions::Reservation> reservation_ SEMEL_GUARDED_BY(mutex_);
   bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;

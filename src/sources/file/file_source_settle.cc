@@ -27,6 +27,8 @@ Result<void> FileSource::settle(std::span<const Settlement> settlements) {
         again = ledger.give_back(settlement.tag.value) || again;
       }
     }
+    // Once a file is settled, another may be opened.
+    again = again || first_waiting() != segments_.end();
   }
   if (again) wake_.notify();
   save_when_due();

@@ -28,12 +28,7 @@ bool read_all(int fd, char* into, std::size_t size, std::uint64_t offset) {
 }  // namespace
 
 LineReader::LineReader(int fd, std::uint64_t begin, std::uint64_t taken)
-    : fd_(fd),
-      buffer_(std::make_unique_for_overwrite<char[]>(kChunk)),
-      buffer_offset_(begin),
-      line_begin_(begin),
-      scanned_(begin),
-      taken_(taken) {
+    : fd_(fd), buffer_offset_(begin), line_begin_(begin), scanned_(begin), taken_(taken) {
   const std::size_t before = std::min<std::uint64_t>(begin, kChecked);
   if (before > 0 && read_all(fd_, last_.data(), before, begin - before)) last_size_ = before;
 }
@@ -61,6 +56,7 @@ LineReader::Step LineReader::next(std::size_t& budget) {
 }
 
 LineReader::Step LineReader::fill() {
+  if (buffer_ == nullptr) buffer_ = std::make_unique_for_overwrite<char[]>(kChunk);
   // The whole buffer was scanned. Keep only the unfinished line, unless it fills the buffer: then
   // the line is read again once its end is known.
   const bool too_long_to_keep =

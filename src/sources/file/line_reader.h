@@ -60,8 +60,8 @@ class LineReader {
   std::uint64_t buffer_end() const noexcept { return buffer_offset_ + filled_; }
 
   int fd_;
-  std::unique_ptr<char[]> buffer_;
-  std::uint64_t buffer_offset_;  // the buffer's offset in the file
+  std::unique_ptr<char[]> buffer_;  // from the first read on
+  std::uint64_t buffer_offset_;     // the buffer's offset in the file
   std::size_t filled_ = 0;
   std::uint64_t line_begin_;  // of the line being looked for
   std::uint64_t scanned_;     // no line feed in [line_begin_, scanned_)

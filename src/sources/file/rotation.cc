@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <iterator>
@@ -13,6 +14,8 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "system/descriptor_limit.h"
 
 namespace semel::sources {
 
@@ -108,10 +111,12 @@ bool begins(int file, std::uint64_t size, int other, std::uint64_t other_size) {
 }
 
 struct Candidate {
-  NamedFile found;
+  std::string name;
+  struct stat status {};
   Times times;
   std::string added;
-  std::string unclear;  // why it is left alone; empty: it is read
+  std::string unclear;   // why it is left alone; empty: it is read
+  bool repeats = false;  // it has the content of the file that was read last
 
   auto age() const { return std::tuple(times.written, times.born.value_or(nanoseconds(0))); }
 };
@@ -125,6 +130,11 @@ class Search {
     const auto before = times_of(before_.fd.get(), "");
     const auto present = times_of(present_.fd.get(), "");
     const Folder folder = open_folder(path_);
+    if (folder == nullptr) {
+      if (auto none = system::descriptor_limit(errno, path_.string())) {
+        return failure(*std::move(none));
+      }
+    }
     if (folder == nullptr || !before || !present) {
       return UnseenFiles{{},
                          {fmt::format("the folder of {} cannot be listed: it is unknown whether "
@@ -150,18 +160,20 @@ class Search {
     if (!S_ISREG(status.st_mode) || present_.same_as(status) || known(status)) return {};
     const auto times = times_of(folder, name);
     if (!times || !may_be_between(*times, before_times_, present_times_)) return {};
-    Candidate candidate{{(path_.parent_path() / name).string(), {}}, *times, *added, {}};
-    auto opened = open_file(candidate.found.name);
+    Candidate candidate{(path_.parent_path() / name).string(), status, *times, *added, {}};
+    // Closed at once: there may be more of them than a process has descriptors.
+    auto opened = open_file(candidate.name);
     if (!opened && opened.error().code != "R233") return failure(std::move(opened.error()));
     if (opened && (!*opened || !(*opened)->same_as(status))) return {};
     if (opened) {
-      candidate.found.file = std::move(**opened);
+      candidate.repeats =
+          begins((*opened)->fd.get(), times->size, before_.fd.get(), before_times_.size);
     } else {
-      candidate.found.file.status = status;
       candidate.unclear = "this user may not read it";
     }
+    // By another name.
     const bool twice = std::any_of(candidates_.begin(), candidates_.end(), [&](const auto& other) {
-      return other.found.file.same_as(status);  // by another name
+      return other.status.st_ino == status.st_ino && other.status.st_dev == status.st_dev;
     });
     if (twice) return {};
     candidates_.push_back(std::move(candidate));
@@ -181,21 +193,18 @@ class Search {
     if (before_times_.size == 0 && (!candidate.times.born || !before_times_.born)) {
       return "it may be older than the file that was read last";
     }
-    if (begins(candidate.found.file.fd.get(), candidate.times.size, before_.fd.get(),
-               before_times_.size)) {
-      return "it has the content of the file that was read last";
-    }
+    if (candidate.repeats) return "it has the content of the file that was read last";
     return {};
   }
 
   UnseenFiles sorted() {
     UnseenFiles unseen;
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return std::tuple(a.age(), a.found.name) < std::tuple(b.age(), b.found.name);
+      return std::tuple(a.age(), a.name) < std::tuple(b.age(), b.name);
     });
     const Candidate* last = nullptr;
-    for (Candidate& candidate : candidates_) {
-      const std::string& name = candidate.found.name;
+    for (const Candidate& candidate : candidates_) {
+      const std::string& name = candidate.name;
       if (const std::string why = unclear(candidate); !why.empty()) {
         unseen.notices.push_back(fmt::format(
             "{} may have been {} for a time; it is not read, since {}", name, path_.string(), why));
@@ -207,10 +216,10 @@ class Search {
       if (last != nullptr && last->age() == candidate.age()) {
         unseen.notices.push_back(fmt::format(
             "{} and {} were written to last at the same time: it is unclear which is older",
-            unseen.files.back().name, name));
+            last->name, name));
       }
       last = &candidate;
-      unseen.files.push_back({name, std::move(candidate.found.file)});
+      unseen.files.push_back(candidate.status);
     }
     return unseen;
   }
@@ -226,14 +235,21 @@ class Search {
 
 }  // namespace
 
-std::optional<NamedFile> find_renamed(const std::string& path, const FilePosition& position) {
+Result<std::optional<NamedFile>> find_renamed(const std::string& path,
+                                              const FilePosition& position) {
   const Folder folder = open_folder(path);
-  if (folder == nullptr) return std::nullopt;
+  if (folder == nullptr) {
+    if (auto none = system::descriptor_limit(errno, path)) return failure(*std::move(none));
+    return std::nullopt;
+  }
   while (const dirent* entry = ::readdir(folder.get())) {
     if (entry->d_ino != position.inode) continue;
     if (position.last.span.size() == 0 && !like(entry->d_name, path)) continue;
     std::string name = (std::filesystem::path(path).parent_path() / entry->d_name).string();
     auto opened = open_file(name);
+    if (!opened && opened.error().kind == ErrorKind::kUnavailable) {
+      return failure(std::move(opened.error()));
+    }
     if (!opened || !*opened || (*opened)->status.st_ino != position.inode) continue;
     if (still_there((*opened)->fd.get(), position)) {
       return NamedFile{std::move(name), std::move(**opened)};

@@ -19,10 +19,12 @@ struct NamedFile {
 
 // Finds the file in `path`'s directory that contains the position's last line under its inode:
 // `path` before it was renamed. If the position has no line, its name must be like that of `path`.
-std::optional<NamedFile> find_renamed(const std::string& path, const FilePosition& position);
+// Fails (kUnavailable) where that cannot be known now.
+Result<std::optional<NamedFile>> find_renamed(const std::string& path,
+                                              const FilePosition& position);
 
 struct UnseenFiles {
-  std::vector<NamedFile> files;  // oldest first
+  std::vector<struct stat> files;  // oldest first; find_renamed opens them
   std::vector<std::string> notices;
 };
 

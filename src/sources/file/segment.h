@@ -39,6 +39,9 @@ struct Segment {
   // Reads on after the position.
   Segment(OpenFile opened, std::uint64_t its_number, const FilePosition& position);
 
+  // It is opened later; only the inode of `file` is known.
+  bool waits() const noexcept { return !file.fd.valid(); }
+
   OpenFile file;
   std::uint64_t number;  // generation of its lines' tags
   LineLedger ledger;     // under the source's mutex
