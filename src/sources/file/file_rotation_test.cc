@@ -140,6 +140,29 @@ TEST_F(FileRotationTest, ATruncatedFileIsStillWatchedOnceItsOldLinesAreSettled) 
   EXPECT_EQ(lines(), Lines{"4"});
 }
 
+TEST_F(FileRotationTest, OfARotatedFileThatIsTruncatedTheNoticeSaysThatItIsNotRead) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  rotate("2\n");
+  EXPECT_EQ(lines(), Lines{"2"});
+  test::write_file(rotated(1), "3\n");
+  EXPECT_EQ(lines(), Lines{});
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("what is in it now is not read"), std::string::npos) << notices_[0];
+}
+
+TEST_F(FileRotationTest, OfAFileThatIsTruncatedWithoutANameTheNoticeSaysThatItIsNotRead) {
+  test::write_file(path_, "1\n");
+  open();
+  EXPECT_EQ(lines(), Lines{"1"});
+  std::filesystem::rename(path_, rotated(1));
+  test::write_file(rotated(1), "3\n");
+  EXPECT_EQ(lines(), Lines{});
+  ASSERT_EQ(notices_.size(), 1U);
+  EXPECT_NE(notices_[0].find("what is in it now is not read"), std::string::npos) << notices_[0];
+}
+
 TEST_F(FileRotationTest, ARotatedFileIsReadAsLongAsItsWriterWrites) {
   test::write_file(path_, "1\n");
   open();

@@ -242,8 +242,16 @@ void FileSource::close_segment(Segment& segment, bool rewritten) {
 
 void FileSource::changed(Segment& segment) {
   close_segment(segment, true);
-  notices_.push_back(fmt::format(
-      "{} was truncated or rewritten while it was read: it is read from its start", path_));
+  struct stat now {};
+  const bool named = &segment == segments_.back().get() && ::stat(path_.c_str(), &now) == 0 &&
+                     segment.file.same_as(now);
+  notices_.push_back(
+      named
+          ? fmt::format(
+                "{} was truncated or rewritten while it was read: it is read from its start", path_)
+          : fmt::format("a file that was {} before was truncated or rewritten while it was read: "
+                        "what is in it now is not read",
+                        path_));
   if (!options_.follow && &segment == segments_.back().get()) {
     auto opened = open_file(path_);
     if (opened && *opened)
