@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <utility>
 
 #include "sources/file/file_position.h"
+#include "sources/file/rotation.h"
 #include "sources/file/test_follow.h"
 #include "system/descriptor.h"
 
@@ -443,6 +446,57 @@ TEST_F(FileRotationTest, WithoutADescriptorLeftTheFilesThatWereNotSeenWait) {
     EXPECT_TRUE(source_->wakeup().due_in) << "it tries again by itself";
   }
   EXPECT_EQ(lines(), (Lines{"2", "3", "4"}));
+}
+
+class RotationDuringALookTest : public FileRotationTest {
+ protected:
+  // Looks for what was not seen. `meanwhile` is called when the look is at a file.
+  UnseenFiles look(const std::function<void(const struct stat&)>& meanwhile) {
+    auto before = open_file(rotated(2));
+    auto present = open_file(path_);
+    if (!before || !*before || !present || !*present) {
+      ADD_FAILURE() << "no such file";
+      return {};
+    }
+    auto found = find_unseen(path_, **before, **present, [&](const struct stat& file) {
+      meanwhile(file);
+      return (*before)->same_as(file);
+    });
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? std::move(*found) : UnseenFiles();
+  }
+  void SetUp() override {
+    test::write_file(path_, "1\n");
+    rotate_later("2\n");
+    rotate_later("3\n");
+    unseen_ = inode_of(rotated(1));
+  }
+
+  std::uint64_t unseen_ = 0;
+};
+
+TEST_F(RotationDuringALookTest, AFileThatIsRenamedMeanwhileIsFound) {
+  bool rotated_once = false;
+  const UnseenFiles found = look([&](const struct stat& file) {
+    if (file.st_ino == unseen_ && !std::exchange(rotated_once, true)) rotate_later("4\n");
+  });
+  EXPECT_TRUE(rotated_once);
+  ASSERT_EQ(found.files.size(), 1U);
+  EXPECT_EQ(found.files[0].st_ino, unseen_);
+  EXPECT_EQ(found.notices.size(), 1U);
+}
+
+TEST_F(RotationDuringALookTest, WhereFilesAreRenamedInEachLookThatIsSaid) {
+  int looks = 0;
+  const UnseenFiles found = look([&](const struct stat& file) {
+    if (file.st_ino != unseen_) return;
+    ++looks;
+    rotate_later("4\n");
+  });
+  EXPECT_GT(looks, 1);
+  EXPECT_LT(looks, 10);
+  ASSERT_FALSE(found.notices.empty());
+  EXPECT_NE(found.notices[0].find("in each look"), std::string::npos) << found.notices[0];
 }
 
 TEST_F(FileRotationTest, WhereTheLastFileIsGoneTheNewestRotatedOneIsNamed) {

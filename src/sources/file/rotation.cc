@@ -143,28 +143,58 @@ class Search {
     }
     before_times_ = *before;
     present_times_ = *present;
-    while (const dirent* entry = ::readdir(folder.get())) {
-      auto looked = look(::dirfd(folder.get()), entry->d_name, known);
-      if (!looked) return failure(std::move(looked.error()));
+    for (int scan = 0; scan < kScans && moved_; ++scan) {
+      if (auto scanned = scan_folder(folder.get(), known); !scanned) {
+        return failure(std::move(scanned.error()));
+      }
     }
     return sorted();
   }
 
  private:
+  // A rotation during a scan may hide files from it.
+  static constexpr int kScans = 3;
+
+  Result<void> scan_folder(DIR* folder, const IsKnown& known) {
+    moved_ = false;
+    candidates_.clear();
+    before_added_.reset();
+    const std::uint64_t inode = inode_of_path();
+    ::rewinddir(folder);
+    while (const dirent* entry = ::readdir(folder)) {
+      auto looked = look(::dirfd(folder), entry->d_name, known);
+      if (!looked) return looked;
+    }
+    moved_ = moved_ || inode != inode_of_path();
+    return {};
+  }
+
+  std::uint64_t inode_of_path() const {
+    struct stat status {};
+    return ::stat(path_.c_str(), &status) == 0 ? status.st_ino : 0;
+  }
+
+  // The entry is another file now, or none.
+  Result<void> moved() {
+    moved_ = true;
+    return {};
+  }
+
   Result<void> look(int folder, const char* name, const IsKnown& known) {
     struct stat status {};
     auto added = addition(name, path_.filename());
     if (!added || added->empty() || !like(name, path_.filename())) return {};
-    if (::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return {};
+    if (::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return moved();
     if (before_.same_as(status)) before_added_ = *added;
     if (!S_ISREG(status.st_mode) || present_.same_as(status) || known(status)) return {};
     const auto times = times_of(folder, name);
-    if (!times || !may_be_between(*times, before_times_, present_times_)) return {};
+    if (!times) return moved();
+    if (!may_be_between(*times, before_times_, present_times_)) return {};
     Candidate candidate{(path_.parent_path() / name).string(), status, *times, *added, {}};
     // Closed at once: there may be more of them than a process has descriptors.
     auto opened = open_file(candidate.name);
     if (!opened && opened.error().code != "R233") return failure(std::move(opened.error()));
-    if (opened && (!*opened || !(*opened)->same_as(status))) return {};
+    if (opened && (!*opened || !(*opened)->same_as(status))) return moved();
     if (opened) {
       candidate.repeats =
           begins((*opened)->fd.get(), times->size, before_.fd.get(), before_times_.size);
@@ -202,6 +232,12 @@ class Search {
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return std::tuple(a.age(), a.name) < std::tuple(b.age(), b.name);
     });
+    if (moved_) {
+      unseen.notices.push_back(
+          fmt::format("files were renamed or removed in each look into the folder of {}: more of "
+                      "them than are read may have had that name",
+                      path_.string()));
+    }
     const Candidate* last = nullptr;
     for (const Candidate& candidate : candidates_) {
       const std::string& name = candidate.name;
@@ -231,6 +267,7 @@ class Search {
   Times present_times_;
   std::optional<std::string> before_added_;  // nullopt: it has no name any more
   std::vector<Candidate> candidates_;
+  bool moved_ = true;  // in the last scan, or there was none
 };
 
 }  // namespace
