@@ -143,7 +143,7 @@ TEST_F(FileRotationTest, ATruncatedFileIsStillWatchedOnceItsOldLinesAreSettled) 
   EXPECT_EQ(lines(), Lines{"4"});
 }
 
-TEST_F(FileRotationTest, OfARotatedFileThatIsTruncatedTheNoticeSaysThatItIsNotRead) {
+TEST_F(FileRotationTest, TheNoticeOfATruncatedRotatedFileSaysThatItIsNotRead) {
   test::write_file(path_, "1\n");
   open();
   EXPECT_EQ(lines(), Lines{"1"});
@@ -155,7 +155,7 @@ TEST_F(FileRotationTest, OfARotatedFileThatIsTruncatedTheNoticeSaysThatItIsNotRe
   EXPECT_NE(notices_[0].find("what is in it now is not read"), std::string::npos) << notices_[0];
 }
 
-TEST_F(FileRotationTest, OfAFileThatIsTruncatedWithoutANameTheNoticeSaysThatItIsNotRead) {
+TEST_F(FileRotationTest, TheNoticeOfATruncatedFileThatLostItsNameSaysThatItIsNotRead) {
   test::write_file(path_, "1\n");
   open();
   EXPECT_EQ(lines(), Lines{"1"});
