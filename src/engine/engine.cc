@@ -20,8 +20,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPatienceOfOnce{10'000};
 constexpr milliseconds kAskStoreAgain{1'000};
 constexpr milliseconds kStep{20};
-// After an unclean end, how long a sender may take to ask again.
-constexpr std::chrono::minutes kAskedAgainWithin{5};
+// After an unclean end, how long a sender may take to ask again: they repeat after seconds, and
+// then after hours.
+constexpr std::chrono::hours kAskedAgainWithin{24};
 
 strategies::LeaseRenewerOptions renewer_options(const EngineOptions& options,
                                                 const EngineParts& parts,
@@ -147,14 +148,7 @@ void RunningEngine::begin_marker() {
   suspects_left_ = false;
   if (begun->unclean) suspect_window_ = std::max(suspect_window_, begun->window);
   if (suspect_window_ > 0 && sources_.replays_unmarked()) {
-    // A second death in a row may be by what its sender repeats later and later.
-    const bool again = suspect_window_ > options_.pace.max_in_flight;
-    intake_.suspect_first(suspect_window_,
-                          again ? std::nullopt : std::optional(now() + kAskedAgainWithin));
-    // Where this is the first, the marker tells the next run by a larger window.
-    if (!again && sources_.answers()) {
-      (void)runs->begin(options_.number, options_.pace.max_in_flight + 1);
-    }
+    intake_.suspect_first(suspect_window_, now() + kAskedAgainWithin);
   }
   if (!begun->unclean) return;
   parts_.observer->on_notice(
@@ -430,7 +424,6 @@ void RunningEngine::give_back_unbegun() {
 
 void RunningEngine::note_suspects() {
   if (sources_.at_end()) return;
-  if (intake_.asked_left() > 0 && sources_.answers()) suspects_left_ = true;
   if (intake_.suspecting(sources_.unread_in_order())) suspects_left_ = true;
 }
 

@@ -186,14 +186,6 @@ TEST_F(LateSuspects, OfSendersEndWithACleanDrain) {
   EXPECT_EQ(left_by_one_that_is_stopped(std::nullopt, {.name = "asked", .answers = true}), 0U);
   EXPECT_TRUE(markers_.ended);
   EXPECT_EQ(suspects_, 2) << "those that come first after the crash are";
-  EXPECT_EQ(markers_.begun_window, 3U) << "the next run would know of this one";
-}
-
-// A message that its sender repeats after minutes, and then after hours, may kill each time.
-TEST_F(LateSuspects, OfSendersOutliveADrainAfterASecondDeath) {
-  markers_.begun = {true, 3};
-  EXPECT_EQ(left_by_one_that_is_stopped(std::nullopt, {.name = "asked", .answers = true}), 3U);
-  EXPECT_FALSE(markers_.ended);
 }
 
 // A process that died now would leave this many suspects, though this engine has fewer messages in

@@ -63,12 +63,12 @@ void Receiver::suspect_one_more(const std::string& partition) {
 
 bool Receiver::is_suspect(const Arrival& arrival, const SourceTraits& traits) {
   if (window_ == 0 || !traits.replays || traits.in_store || traits.marks_again) return false;
-  const system::MutexLock lock(mutex_);
   if (traits.answers) {
-    if (asked_left_ == 0 || (asked_by_ && arrival.received >= *asked_by_)) return false;
+    if (asked_left_ == 0 || arrival.received >= asked_by_) return false;
     --asked_left_;
     return true;
   }
+  const system::MutexLock lock(mutex_);
   const auto left = suspect_left_.try_emplace(arrival.partition, window_).first;
   if (left->second == 0) return false;
   --left->second;

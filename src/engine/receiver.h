@@ -42,19 +42,11 @@ class Receiver {
   // After an unclean end, for each partition of a source that replays and does not mark what it
   // delivers again: the first `window` arrivals whose effect has not happened may have been in
   // flight then. A sender that waits for an answer asks again when it will: at most as many of
-  // those that come before `asked_by`; nullopt: whenever they come. Before the first take_in.
-  void suspect_first(std::size_t window,
-                     std::optional<std::chrono::steady_clock::time_point> asked_by)
-      SEMEL_EXCLUDES(mutex_) {
-    const system::MutexLock lock(mutex_);
+  // those that come before `asked_by`. Before the first take_in.
+  void suspect_first(std::size_t window, std::chrono::steady_clock::time_point asked_by) noexcept {
     window_ = window;
     asked_left_ = window;
     asked_by_ = asked_by;
-  }
-  // How many suspects of senders may still come whenever they will.
-  std::size_t asked_left() const SEMEL_EXCLUDES(mutex_) {
-    const system::MutexLock lock(mutex_);
-    return asked_by_ ? 0 : asked_left_;
   }
   // A suspect of this partition was completed already: the stored position lagged behind, so the
   // window is longer by one. Thread-safe.
@@ -111,9 +103,9 @@ class Receiver {
   Observer& observer_;
   core::Intake intake_;
   std::size_t window_ = 0;
-  mutable system::Mutex mutex_;
-  std::size_t asked_left_ SEMEL_GUARDED_BY(mutex_) = 0;
-  std::optional<std::chrono::steady_clock::time_point> asked_by_ SEMEL_GUARDED_BY(mutex_);
+  std::size_t asked_left_ = 0;
+  std::chrono::steady_clock::time_point asked_by_{};
+  system::Mutex mutex_;
   std::unordered_map<std::string, std::size_t> suspect_left_ SEMEL_GUARDED_BY(mutex_);
   std::vector<Refused> refused_;
   std::optional<std::string> fatal_;

@@ -308,11 +308,6 @@ std::optional<std::vector<std::string>> SourceSet::unread_in_order() {
   return all;
 }
 
-bool SourceSet::answers() const noexcept {
-  return std::ranges::any_of(sources_,
-                             [](const auto& entry) { return entry->source->traits().answers; });
-}
-
 bool SourceSet::replays_unmarked() const noexcept {
   return std::ranges::any_of(
       sources_, [](const auto& entry) { return comes_unmarked(entry->source->traits()); });

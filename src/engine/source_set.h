@@ -115,8 +115,6 @@ class SourceSet {
   // Whether messages that were in flight in a crash may come again from outside of the store
   // without a mark.
   bool replays_unmarked() const noexcept;
-  // Whether one has senders that wait for answers.
-  bool answers() const noexcept;
   // Whether what `source` delivers again is known for that.
   bool marks_again(std::uint32_t source) const noexcept {
     return sources_[source]->source->traits().marks_again;

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -121,6 +122,15 @@ struct Candidate {
   auto age() const { return std::tuple(times.written, times.born.value_or(nanoseconds(0))); }
 };
 
+// A rotation during a scan of the folder may hide files from it.
+constexpr int kScans = 3;
+
+// Zero where no file has the name.
+std::uint64_t inode_at(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
 class Search {
  public:
   Search(const std::string& path, const OpenFile& before, const OpenFile& present)
@@ -152,26 +162,18 @@ class Search {
   }
 
  private:
-  // A rotation during a scan may hide files from it.
-  static constexpr int kScans = 3;
-
   Result<void> scan_folder(DIR* folder, const IsKnown& known) {
     moved_ = false;
     candidates_.clear();
     before_added_.reset();
-    const std::uint64_t inode = inode_of_path();
+    const std::uint64_t inode = inode_at(path_.string());
     ::rewinddir(folder);
     while (const dirent* entry = ::readdir(folder)) {
       auto looked = look(::dirfd(folder), entry->d_name, known);
       if (!looked) return looked;
     }
-    moved_ = moved_ || inode != inode_of_path();
+    moved_ = moved_ || inode != inode_at(path_.string());
     return {};
-  }
-
-  std::uint64_t inode_of_path() const {
-    struct stat status {};
-    return ::stat(path_.c_str(), &status) == 0 ? status.st_ino : 0;
   }
 
   // The entry is another file now, or none.
@@ -270,29 +272,76 @@ class Search {
   bool moved_ = true;  // in the last scan, or there was none
 };
 
+Error cannot_list(const std::string& path, int code) {
+  return {ErrorKind::kUnavailable, "R234",
+          fmt::format("the folder of {} cannot be listed: {}", path,
+                      std::generic_category().message(code)),
+          "look at the folder and its disk"};
+}
+
+// Whether a rotation under way may have hidden a file from a look.
+enum class Hidden {
+  kNo,
+  kMaybe,   // something in the folder was renamed, made or removed
+  kLikely,  // a file of this path was
+};
+
+std::optional<nanoseconds> changed_at(DIR* folder) {
+  struct stat status {};
+  if (::fstat(::dirfd(folder), &status) != 0) return std::nullopt;
+  return std::chrono::seconds(status.st_mtim.tv_sec) + nanoseconds(status.st_mtim.tv_nsec);
+}
+
+// One look for it.
+Result<std::optional<NamedFile>> look_for(const std::string& path, const FilePosition& position,
+                                          Hidden& hidden) {
+  const std::uint64_t inode = inode_at(path);
+  const Folder folder = open_folder(path);
+  if (folder == nullptr) {
+    const int code = errno;
+    if (auto none = system::descriptor_limit(code, path)) return failure(*std::move(none));
+    if (code == ENOENT || code == ENOTDIR) return std::nullopt;
+    return failure(cannot_list(path, code));
+  }
+  const auto changed = changed_at(folder.get());
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_ino == position.inode &&
+        (position.last.span.size() != 0 || like(entry->d_name, path))) {
+      std::string name = (std::filesystem::path(path).parent_path() / entry->d_name).string();
+      auto opened = open_file(name);
+      if (!opened && opened.error().kind == ErrorKind::kUnavailable) {
+        return failure(std::move(opened.error()));
+      }
+      if (opened && (!*opened || (*opened)->status.st_ino != position.inode)) {
+        hidden = Hidden::kLikely;
+      } else if (opened && still_there((*opened)->fd.get(), position)) {
+        return NamedFile{std::move(name), std::move(**opened)};
+      }
+    }
+    errno = 0;
+  }
+  if (errno != 0) return failure(cannot_list(path, errno));
+  if (inode != inode_at(path)) hidden = Hidden::kLikely;
+  if (hidden == Hidden::kNo && changed != changed_at(folder.get())) hidden = Hidden::kMaybe;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::optional<NamedFile>> find_renamed(const std::string& path,
                                               const FilePosition& position) {
-  const Folder folder = open_folder(path);
-  if (folder == nullptr) {
-    if (auto none = system::descriptor_limit(errno, path)) return failure(*std::move(none));
-    return std::nullopt;
+  Hidden hidden = Hidden::kNo;
+  for (int scan = 0; scan < kScans; ++scan) {
+    hidden = Hidden::kNo;
+    auto found = look_for(path, position, hidden);
+    if (!found || *found || hidden == Hidden::kNo) return found;
   }
-  while (const dirent* entry = ::readdir(folder.get())) {
-    if (entry->d_ino != position.inode) continue;
-    if (position.last.span.size() == 0 && !like(entry->d_name, path)) continue;
-    std::string name = (std::filesystem::path(path).parent_path() / entry->d_name).string();
-    auto opened = open_file(name);
-    if (!opened && opened.error().kind == ErrorKind::kUnavailable) {
-      return failure(std::move(opened.error()));
-    }
-    if (!opened || !*opened || (*opened)->status.st_ino != position.inode) continue;
-    if (still_there((*opened)->fd.get(), position)) {
-      return NamedFile{std::move(name), std::move(**opened)};
-    }
-  }
-  return std::nullopt;
+  // Others may write to the folder all the time.
+  if (hidden == Hidden::kMaybe) return std::nullopt;
+  return failure({ErrorKind::kUnavailable, "R234",
+                  fmt::format("files beside {} are renamed all the time", path),
+                  "it is looked for again"});
 }
 
 Result<UnseenFiles> find_unseen(const std::string& path, const OpenFile& before,

@@ -80,6 +80,12 @@ bool Assignment::at_end() const {
   });
 }
 
+std::vector<std::string> Assignment::names() const {
+  std::vector<std::string> names;
+  for (const auto& partition : partitions_) names.push_back(partition->name);
+  return names;
+}
+
 std::vector<std::string> Assignment::unread() const {
   std::vector<std::string> names;
   for (const auto& partition : partitions_) {

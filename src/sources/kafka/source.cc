@@ -188,9 +188,10 @@ void KafkaSource::set_paused(std::string_view partition, bool paused) {
 
 std::optional<std::vector<std::string>> KafkaSource::unread() {
   const system::MutexLock lock(mutex_);
-  // Without an assignment it does not know what there is to read.
-  if (closed_ || !joined_ || away_ || assignment_.empty()) return std::nullopt;
-  return assignment_.unread();
+  // Without an assignment it does not know what there is to read, and while the brokers are away
+  // not what is new there.
+  if (closed_ || !joined_ || assignment_.empty()) return std::nullopt;
+  return away_ ? assignment_.names() : assignment_.unread();
 }
 
 Result<void> KafkaSource::close(milliseconds deadline) {
