@@ -1,8 +1,6 @@
 // Hundreds of commands at a time, on a system without room for them.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +13,7 @@
 
 #include "handlers/exec/exec_handler.h"
 #include "handlers/exec/test_calls.h"
+#include "tests/support/few_descriptors.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::handlers::exec {
@@ -34,28 +33,6 @@ Calls make_calls(int count) {
   }
   return calls;
 }
-
-// While this object exists, the process may open only `more` further descriptors.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(int more) {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    // Earlier tests of the program may have left descriptors open, with gaps between them.
-    int limit = 0;
-    for (int free = 0; free < more; ++limit) {
-      if (::fcntl(limit, F_GETFD) == -1) ++free;
-    }
-    rlimit few = before_;
-    few.rlim_cur = static_cast<rlim_t>(limit);
-    ::setrlimit(RLIMIT_NOFILE, &few);
-  }
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 TEST(ManyChildren, AllRunAtOnceAndEachGetsItsOwn) {
   const test::TempDir folder;
@@ -134,7 +111,7 @@ TEST(ManyChildren, StoppedBeforeTheirStartAreNeverStarted) {
 TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
   const auto handler = handler_of(shell("cat"));
   constexpr int kRoomForAFew = 24;
-  const FewDescriptors few(kRoomForAFew);
+  const test::FewDescriptors few(kRoomForAFew);
   const Calls calls = make_calls(kMany);
   for (const auto& call : calls) call->begin(handler);
   for (int i = 0; i < kMany; ++i) {
@@ -147,7 +124,7 @@ TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
 TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
   const auto handler = handler_of(shell("cat"));
   constexpr int kTooFewForOne = 4;  // enough for a sanitizer that opens files to look at memory
-  const FewDescriptors few(kTooFewForOne);
+  const test::FewDescriptors few(kTooFewForOne);
   NotingGate gate;
   TestCall call;
   call.attempt.gate = &gate;
@@ -167,7 +144,7 @@ TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
   constexpr int kRoomForOne = 9;
   for (spec.timeout = std::chrono::milliseconds(200);; spec.timeout *= 2) {
     auto handler = handler_of(spec);
-    const FewDescriptors few(kRoomForOne);
+    const test::FewDescriptors few(kRoomForOne);
     TestCall first;
     TestCall second;
     first.begin(handler);

@@ -1,7 +1,6 @@
 // A followed file that is rotated: what is read of which file, and for how long.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 #include "sources/file/file_position.h"
 #include "sources/file/rotation.h"
 #include "sources/file/test_follow.h"
-#include "system/descriptor.h"
+#include "tests/support/few_descriptors.h"
 
 namespace semel::sources {
 namespace {
@@ -74,23 +73,6 @@ std::size_t descriptors() {
   }
   return found;
 }
-
-// While it exists, this process may open only so many descriptors more.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(rlim_t more) {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const system::Descriptor next(::open("/", O_PATH | O_CLOEXEC));
-    const rlimit limit{static_cast<rlim_t>(next.get()) + more, before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 bool has_birth_time(const std::string& path) {
   struct statx found {};
@@ -439,8 +421,9 @@ TEST_F(FileRotationTest, WithoutADescriptorLeftTheFilesThatWereNotSeenWait) {
   for (int i = 1; i <= 4; ++i) rotate_later(std::to_string(i) + "\n");
   {
     // One for the new file, two for a look into the folder.
-    const FewDescriptors few(3);
+    const test::FewDescriptors few(3);
     EXPECT_EQ(lines(), Lines{"1"});
+    ASSERT_FALSE(notices_.empty());
     EXPECT_NE(notices_.back().find("wait until they can be opened"), std::string::npos)
         << notices_.back();
     EXPECT_TRUE(source_->wakeup().due_in) << "it tries again by itself";
