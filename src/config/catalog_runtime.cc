@@ -248,7 +248,7 @@ constexpr CodePage kRuntimePages[] = {
      "so by the run's code (R310 to R314). Whether the user may read the queue shows in a run "
      "alone (R315).",
      "Nothing, where the queue is there; with declare: true a run makes it.",
-     "source: { rabbitmq: { url: \"${AMQP_URL}\", queue: orders, declare: true } }", 0},
+     "source: { rabbitmq: { url: \"${AMQP_URL}\", queue: orders, declare: true } }", 1},
     {"R260", "a handler does not end",
      "A handler ran past its timeout and its grace and did not end when it was asked to. Inside a "
      "transaction it holds the store's write lock, and nothing but the end of its process frees "
