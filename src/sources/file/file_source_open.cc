@@ -70,7 +70,7 @@ Result<void> FileSource::resume(std::span<const FilePosition> positions, OpenFil
 
 // Without the file that was read last it is unknown which of the rotated ones came after it.
 std::string FileSource::unread_hint() const {
-  const std::string name = segments_.empty() ? newest_rotated(path_) : std::string();
+  std::string name = segments_.empty() ? newest_rotated(path_) : std::string();
   if (name.empty()) return name;
   return fmt::format(". Lines that were not read before may be in {} and older files", name);
 }
