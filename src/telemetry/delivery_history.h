@@ -18,7 +18,7 @@ namespace semel::telemetry {
 // Outcomes as a chart groups them.
 enum class OutcomeGroup { kDone, kDuplicate, kRetry, kDead, kParked };
 inline constexpr std::size_t kOutcomeGroups = 5;
-// kRetry includes busy, kDead conflict and parked, kDone discarded.
+// kRetry includes busy, kDead conflict, kDone discarded.
 OutcomeGroup group_of(Outcome::Kind kind) noexcept;
 
 using GroupCounts = std::array<std::uint64_t, kOutcomeGroups>;

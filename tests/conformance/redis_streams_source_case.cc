@@ -389,8 +389,6 @@ class DeafServer {
   system::Descriptor client_;
 };
 
-// If a login that began earlier is still open when the close returns, the close has not waited for
-// its own login. A machine that stalls for longer than a login may take proves nothing.
 // The prefetch is full all the time: the figure needs no room for entries.
 TEST(RedisStreamsSource, TellsNoLagWhileItsServerIsAway) {
   const RedisStream stream = new_stream();
@@ -414,6 +412,8 @@ TEST(RedisStreamsSource, TellsNoLagWhileItsServerIsAway) {
   EXPECT_TRUE(tells(4));
 }
 
+// If a login that began earlier is still open when the close returns, the close has not waited for
+// its own login. A machine that stalls for longer than a login may take proves nothing.
 TEST(RedisStreamsSource, AServerThatDoesNotAnswerKeepsNoCloseWaiting) {
   const RedisStream stream = new_stream();
   constexpr int kTries = 5;

@@ -90,8 +90,8 @@ class Assignment {
 
   // Everything that was there at the last fetches has been handed out.
   bool at_end() const;
-  // The names of those not read to their ends at the last fetches.
   std::vector<std::string> names() const;
+  // The names of those not read to their ends at the last fetches.
   std::vector<std::string> unread() const;
   // For the partitions that are leaving: the messages handed out and not settled.
   std::size_t out_of_leaving() const;
