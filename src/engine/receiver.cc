@@ -62,7 +62,7 @@ void Receiver::suspect_one_more(const std::string& partition) {
 }
 
 bool Receiver::is_suspect(const Arrival& arrival, const SourceTraits& traits) {
-  if (window_ == 0 || !traits.replays || traits.in_store || traits.marks_again) return false;
+  if (window_ == 0 || !comes_unmarked(traits)) return false;
   if (traits.answers) {
     if (asked_left_ == 0 || arrival.received >= asked_by_) return false;
     --asked_left_;

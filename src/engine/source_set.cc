@@ -14,11 +14,11 @@ namespace {
 
 constexpr milliseconds kAgainWhenAway{1'000};
 
+}  // namespace
+
 bool comes_unmarked(const SourceTraits& traits) noexcept {
   return traits.replays && !traits.in_store && !traits.marks_again;
 }
-
-}  // namespace
 
 SourceSet::SourceSet(Options options, std::vector<std::unique_ptr<Source>> sources,
                      Environment& environment, Observer& observer, StoreWatch& store)

@@ -35,6 +35,9 @@ struct SourceTag {
   auto operator<=>(const SourceTag&) const = default;
 };
 
+// Whether what was in flight in a crash may come again from outside of the store without a mark.
+bool comes_unmarked(const SourceTraits& traits) noexcept;
+
 // receive, wait and close belong to the receiving thread; the rest is thread-safe.
 class SourceSet {
  public:
