@@ -146,7 +146,8 @@ Result<Begun> Guard::Impl::begin(BytesView key, const Fingerprint& fingerprint) 
   strategies::FinishCollector collector(context, sink);
   auto claimed = strategies::claim_batch(context, {&one, 1}, collector, sink);
   if (!claimed.rights.empty()) {
-    const auto claim_info = strategies::calls_of(claimed).front().claim_info;
+    const auto claim_info =
+        strategies::ClaimInfo::of(claimed.rights.front(), claimed.asked.front());
     auto claim = std::make_unique<GuardClaim::Impl>(std::move(context), std::move(one), claim_info);
     return Begun{GuardClaim(std::move(claim)), Outcome{}};
   }
