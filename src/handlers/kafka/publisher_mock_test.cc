@@ -43,15 +43,19 @@ class MockCluster {
   rd_kafka_mock_cluster_t* cluster_ = nullptr;
 };
 
+auto publisher_of(const MockCluster& cluster) {
+  core::KafkaPublishSpec spec;
+  spec.brokers = cluster.brokers();
+  spec.topic = "orders";
+  return make_kafka_publisher(spec);
+}
+
 TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
   MockCluster cluster;
   // The first producer may fail before the first call, which then makes the second producer.
   cluster.answer(kInitProducerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
                  RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
-  core::KafkaPublishSpec spec;
-  spec.brokers = cluster.brokers();
-  spec.topic = "orders";
-  auto handler = make_kafka_publisher(spec);
+  auto handler = publisher_of(cluster);
   ASSERT_TRUE(handler) << handler.error().message;
   test::ToldGate gate;
   const Verdict first = test::publish(*handler, gate, test::keyed_message("k-1"))->verdict();
@@ -74,10 +78,7 @@ TEST(KafkaPublisherDoubt, ARefusedRepeatOfWhatMayBeKeptIsNotSentUnderAnotherProd
   MockCluster cluster;
   cluster.answer(kProduce, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
                  RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
-  core::KafkaPublishSpec spec;
-  spec.brokers = cluster.brokers();
-  spec.topic = "orders";
-  auto handler = make_kafka_publisher(spec);
+  auto handler = publisher_of(cluster);
   ASSERT_TRUE(handler) << handler.error().message;
   test::ToldGate gate;
   const Verdict verdict = test::publish(*handler, gate, test::keyed_message("k"))->verdict();
@@ -91,10 +92,7 @@ TEST(KafkaPublisherDoubt, ARefusedRepeatOfWhatMayBeKeptIsNotSentUnderAnotherProd
 TEST(KafkaPublisherDoubt, WhatIsRefusedAtFirstIsSentAlone) {
   MockCluster cluster;
   cluster.answer(kProduce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_NO_ERROR);
-  core::KafkaPublishSpec spec;
-  spec.brokers = cluster.brokers();
-  spec.topic = "orders";
-  auto handler = make_kafka_publisher(spec);
+  auto handler = publisher_of(cluster);
   ASSERT_TRUE(handler) << handler.error().message;
   test::ToldGate gate;
   const Verdict verdict = test::publish(*handler, gate, test::keyed_message("k"))->verdict();
