@@ -33,7 +33,12 @@ class MockCluster {
   MockCluster(const MockCluster&) = delete;
   MockCluster& operator=(const MockCluster&) = delete;
 
-  std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
+  auto publisher() const {
+    core::KafkaPublishSpec spec;
+    spec.brokers = rd_kafka_mock_cluster_bootstraps(cluster_);
+    spec.topic = "orders";
+    return make_kafka_publisher(spec);
+  }
   void answer(std::int16_t request, rd_kafka_resp_err_t first, rd_kafka_resp_err_t second) {
     rd_kafka_mock_push_request_errors(cluster_, request, 2, first, second);
   }
@@ -43,19 +48,12 @@ class MockCluster {
   rd_kafka_mock_cluster_t* cluster_ = nullptr;
 };
 
-auto publisher_of(const MockCluster& cluster) {
-  core::KafkaPublishSpec spec;
-  spec.brokers = cluster.brokers();
-  spec.topic = "orders";
-  return make_kafka_publisher(spec);
-}
-
 TEST(KafkaPublisherEnds, AProducerThatCannotGoOnIsMadeAnew) {
   MockCluster cluster;
   // The first producer may fail before the first call, which then makes the second producer.
   cluster.answer(kInitProducerId, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
                  RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
-  auto handler = publisher_of(cluster);
+  auto handler = cluster.publisher();
   ASSERT_TRUE(handler) << handler.error().message;
   test::ToldGate gate;
   const Verdict first = test::publish(*handler, gate, test::keyed_message("k-1"))->verdict();
@@ -78,7 +76,7 @@ TEST(KafkaPublisherDoubt, ARefusedRepeatOfWhatMayBeKeptIsNotSentUnderAnotherProd
   MockCluster cluster;
   cluster.answer(kProduce, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
                  RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
-  auto handler = publisher_of(cluster);
+  auto handler = cluster.publisher();
   ASSERT_TRUE(handler) << handler.error().message;
   test::ToldGate gate;
   const Verdict verdict = test::publish(*handler, gate, test::keyed_message("k"))->verdict();
@@ -92,7 +90,7 @@ TEST(KafkaPublisherDoubt, ARefusedRepeatOfWhatMayBeKeptIsNotSentUnderAnotherProd
 TEST(KafkaPublisherDoubt, WhatIsRefusedAtFirstIsSentAlone) {
   MockCluster cluster;
   cluster.answer(kProduce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_NO_ERROR);
-  auto handler = publisher_of(cluster);
+  auto handler = cluster.publisher();
   ASSERT_TRUE(handler) << handler.error().message;
   test::ToldGate gate;
   const Verdict verdict = test::publish(*handler, gate, test::keyed_message("k"))->verdict();
