@@ -50,10 +50,7 @@ std::optional<std::string> header_flaw(const Header& header, const OutgoingMessa
   if (!passed_on_by_name(name)) {
     if (auto flaw = core::header_flaw(name)) return flaw;
   }
-  if (std::ranges::any_of(to.headers,
-                          [&](const Header& set) { return ascii::alike(set.name, name); })) {
-    return "HttpEndpoint::headers sets";
-  }
+  if (find_header(to.headers, name)) return "HttpEndpoint::headers sets";
   if (ascii::alike(name, "authorization") && core::url_has_credentials(to.url)) {
     return "the user in the URL sets";
   }
