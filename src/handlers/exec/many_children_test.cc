@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@
 
 #include "handlers/exec/exec_handler.h"
 #include "handlers/exec/test_calls.h"
-#include "tests/support/few_descriptors.h"
+#include "tests/support/no_descriptors.h"
 #include "tests/support/temp_dir.h"
 
 namespace semel::handlers::exec {
@@ -110,8 +111,8 @@ TEST(ManyChildren, StoppedBeforeTheirStartAreNeverStarted) {
 
 TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
   const auto handler = handler_of(shell("cat"));
-  constexpr int kRoomForAFew = 24;
-  const test::FewDescriptors few(kRoomForAFew);
+  constexpr std::size_t kRoomForAFew = 24;
+  const test::NoDescriptors few(kRoomForAFew);
   const Calls calls = make_calls(kMany);
   for (const auto& call : calls) call->begin(handler);
   for (int i = 0; i < kMany; ++i) {
@@ -123,8 +124,9 @@ TEST(ManyChildren, WaitForOneAnotherWhereThereIsNoRoom) {
 
 TEST(ManyChildren, WithoutAnyRoomNoneIsToBlame) {
   const auto handler = handler_of(shell("cat"));
-  constexpr int kTooFewForOne = 4;  // enough for a sanitizer that opens files to look at memory
-  const test::FewDescriptors few(kTooFewForOne);
+  // Enough for a sanitizer that opens files to look at memory.
+  constexpr std::size_t kTooFewForOne = 4;
+  const test::NoDescriptors few(kTooFewForOne);
   NotingGate gate;
   TestCall call;
   call.attempt.gate = &gate;
@@ -141,10 +143,10 @@ TEST(ManyChildren, DoNotWaitForRoomPastTheirTime) {
   // The first command takes the only room as long as its handler lives, once it ignores SIGTERM.
   auto spec = shell(fmt::format("trap '' TERM; : > {}; exec sleep 600", deaf));
   spec.grace = std::chrono::minutes(10);
-  constexpr int kRoomForOne = 9;
+  constexpr std::size_t kRoomForOne = 9;
   for (spec.timeout = std::chrono::milliseconds(200);; spec.timeout *= 2) {
     auto handler = handler_of(spec);
-    const test::FewDescriptors few(kRoomForOne);
+    const test::NoDescriptors few(kRoomForOne);
     TestCall first;
     TestCall second;
     first.begin(handler);

@@ -11,7 +11,7 @@
 #include "sources/file/file_position.h"
 #include "sources/file/rotation.h"
 #include "sources/file/test_follow.h"
-#include "tests/support/few_descriptors.h"
+#include "tests/support/no_descriptors.h"
 
 namespace semel::sources {
 namespace {
@@ -421,7 +421,7 @@ TEST_F(FileRotationTest, WithoutADescriptorLeftTheFilesThatWereNotSeenWait) {
   for (int i = 1; i <= 4; ++i) rotate_later(std::to_string(i) + "\n");
   {
     // One for the new file, two for a look into the folder.
-    const test::FewDescriptors few(3);
+    const test::NoDescriptors few(3);
     EXPECT_EQ(lines(), Lines{"1"});
     ASSERT_FALSE(notices_.empty());
     EXPECT_NE(notices_.back().find("wait until they can be opened"), std::string::npos)
