@@ -177,16 +177,17 @@ void need_room(const StoreContext& context, std::span<const Finish> batch) {
   }
 }
 
-std::vector<Finish> compared(const Instance& instance, std::span<const Finish> batch) {
+std::span<const Finish> compared(const Instance& instance, std::span<const Finish> batch,
+                                 std::vector<Finish>& kept) {
   const auto is_former = [&](const Finish& one) {
     return one.lease && !instance.new_name_for(one.lease->nonce).empty();
   };
-  if (std::ranges::none_of(batch, is_former)) return {};
-  std::vector<Finish> all(batch.begin(), batch.end());
-  for (Finish& one : all) {
+  if (std::ranges::none_of(batch, is_former)) return batch;
+  kept.assign(batch.begin(), batch.end());
+  for (Finish& one : kept) {
     if (one.lease) one.lease->nonce = instance.compared(one.lease->nonce);
   }
-  return all;
+  return kept;
 }
 
 }  // namespace semel::redis

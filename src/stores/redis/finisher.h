@@ -42,7 +42,9 @@ std::size_t weight_of(const Finish& finish) noexcept;
 void need_no_messages(std::span<const Finish> batch);
 void need_room(const StoreContext& context, std::span<const Finish> batch);
 
-// The batch with Instance::compared nonces; empty where they are as they were drawn.
-std::vector<Finish> compared(const Instance& instance, std::span<const Finish> batch);
+// The batch with Instance::compared nonces: `batch` itself where they are as they were drawn,
+// otherwise a copy in `kept`.
+std::span<const Finish> compared(const Instance& instance, std::span<const Finish> batch,
+                                 std::vector<Finish>& kept);
 
 }  // namespace semel::redis

@@ -301,8 +301,8 @@ void RedisStore::refuse_claims(const core::Failure& refused, std::span<const Cla
   }
   try {
     // Some may have been renewed under another name.
-    const auto under_any_name = compared(context_.instance, begun);
-    if (!begun.empty()) end_now(under_any_name.empty() ? begun : under_any_name);
+    std::vector<Finish> kept;
+    if (!begun.empty()) end_now(compared(context_.instance, begun, kept));
   } catch (const core::Failure&) {
     throw in_doubt(refused);
   }
@@ -389,8 +389,8 @@ std::vector<Applied> RedisStore::finish_now(std::span<const Finish> batch) {
 }
 
 std::vector<Applied> RedisStore::finish_once(std::span<const Finish> batch) {
-  const auto under_any_name = compared(context_.instance, batch);
-  if (!under_any_name.empty()) batch = under_any_name;
+  std::vector<Finish> kept;
+  batch = compared(context_.instance, batch, kept);
   failpoint::hit(context_.environment, failpoint::kCommitBefore);
   if (completes(batch, only_completes)) return complete_now(batch);
   if (!context_.names.cluster && completes(batch, only_completes_or_acks)) {
@@ -409,8 +409,8 @@ void RedisStore::end_renamed(std::span<const Finish> batch, std::size_t renames,
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (is_leased(batch[i]) && answers[i] == Applied::kLeaseLost) places.push_back(i);
     }
-    const auto under_any_name = compared(context_.instance, batch);
-    end_rest(under_any_name.empty() ? batch : under_any_name, places, answers);
+    std::vector<Finish> kept;
+    end_rest(compared(context_.instance, batch, kept), places, answers);
   }
 }
 
