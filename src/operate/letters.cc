@@ -32,6 +32,16 @@ constexpr WhereField kLetterFields[] = {{"consumer"},
                                         {"age", WhereField::Kind::kAge},
                                         {"cause"}};
 
+// The result that a replay of the letter would have, with this record.
+ReplayReport::Result foreseen(const std::optional<RecordView>& record, const DeadLetter& letter) {
+  if (!record) return ReplayReport::Result::kReplayed;
+  if (!spi::same_fingerprint(record->fingerprint, letter.fingerprint)) {
+    return ReplayReport::Result::kSkippedConflict;
+  }
+  return record->state == RecordState::kCompleted ? ReplayReport::Result::kSkippedCompleted
+                                                  : ReplayReport::Result::kReplayed;
+}
+
 class Walk {
  public:
   Walk(const StoreAccess& access, const LetterQuery& query)
@@ -60,7 +70,6 @@ class Walk {
         if (!wanted) return failure(wanted.error());
         filter_.after = letter.id;
         if (*wanted) {
-          if (auto foreseen = foresee(letter); !foreseen) return failure(foreseen.error());
           see(letter);
           ++walk_.seen;
         }
@@ -91,36 +100,31 @@ class Walk {
       ++walk_.foreign;
       return false;
     }
-    const auto since = state_since_replay(letter);
-    if (!since) return failure(since.error());
-    const bool done = *since == RecordState::kCompleted;
+    const bool was_replayed = letter.replayed > 0;
+    if (!was_replayed && query_.replayed) return false;
+    if (!was_replayed && !query_.foresees) return true;
+    const auto record = records_.of(letter);
+    if (!record) return failure(record.error());
+    if (was_replayed && !wants_since_replay(*record, letter)) return false;
+    if (query_.foresees) note(foreseen(*record, letter));
+    return true;
+  }
+
+  // Whether a replayed letter is wanted, with the state that its record has since.
+  bool wants_since_replay(const std::optional<RecordView>& record, const DeadLetter& letter) {
+    const bool about_it = record && spi::same_fingerprint(record->fingerprint, letter.fingerprint);
+    const bool done = about_it && record->state == RecordState::kCompleted;
     if (done && !query_.replayed) ++walk_.done;
     if (done != query_.replayed) return false;
-    const bool waits = *since == RecordState::kRetrying || *since == RecordState::kConsuming;
+    const bool waits = about_it && (record->state == RecordState::kRetrying ||
+                                    record->state == RecordState::kConsuming);
     if (query_.settled && waits) ++walk_.on_their_way;
     return !query_.settled || !waits;
   }
 
-  // The record of a replayed letter, if it is about that letter. A letter without a key has no
-  // record.
-  Result<std::optional<RecordState>> state_since_replay(const DeadLetter& letter) {
-    std::optional<RecordState> state;
-    if (letter.replayed == 0 || letter.key.empty()) return state;
-    const auto record = records_.of(letter);
-    if (!record) return failure(record.error());
-    if (*record && spi::same_fingerprint((*record)->fingerprint, letter.fingerprint)) {
-      state = (*record)->state;
-    }
-    return state;
-  }
-
-  Result<void> foresee(const DeadLetter& letter) {
-    if (!query_.foresees) return {};
-    const auto result = records_.foresee(letter);
-    if (!result) return failure(result.error());
-    if (*result == ReplayReport::Result::kSkippedCompleted) ++walk_.skipped_completed;
-    if (*result == ReplayReport::Result::kSkippedConflict) ++walk_.skipped_conflict;
-    return {};
+  void note(ReplayReport::Result result) {
+    if (result == ReplayReport::Result::kSkippedCompleted) ++walk_.skipped_completed;
+    if (result == ReplayReport::Result::kSkippedConflict) ++walk_.skipped_conflict;
   }
 
   const StoreAccess& access_;
@@ -171,12 +175,7 @@ Result<std::optional<RecordView>> LetterRecords::of(const DeadLetter& letter) {
 Result<ReplayReport::Result> LetterRecords::foresee(const DeadLetter& letter) {
   const auto record = of(letter);
   if (!record) return failure(record.error());
-  if (!*record) return ReplayReport::Result::kReplayed;
-  if (!spi::same_fingerprint((*record)->fingerprint, letter.fingerprint)) {
-    return ReplayReport::Result::kSkippedConflict;
-  }
-  return (*record)->state == RecordState::kCompleted ? ReplayReport::Result::kSkippedCompleted
-                                                     : ReplayReport::Result::kReplayed;
+  return foreseen(*record, letter);
 }
 
 Result<std::optional<ConsumerNumber>> LetterRecords::number_of(const std::string& consumer) {
