@@ -211,9 +211,8 @@ void tell_unwatched(Console& console, const Error& error) {
 }
 
 int build_failed(Console& console, const Error& error) {
-  const int code = console.fail(error);
-  // All other errors of building come from the config.
-  return code == kBad ? kConfig : code;
+  console.fail(error);
+  return compose::exit_code_of_run(error);
 }
 
 void tell_summary(Console& console, const RunReport& report, steady_clock::duration time) {

@@ -12,6 +12,7 @@
 #include "compose/compose.h"
 #include "core/consumer_name.h"
 #include "core/guard_recipe.h"
+#include "core/retention.h"
 
 namespace semel::cli {
 namespace {
@@ -68,11 +69,11 @@ OrEnded<std::vector<FunctionConsumer>> consumers_of(Console& console, const conf
   for (const std::string& words : flags.consumers) {
     auto consumer = consumer_of(words);
     if (!consumer) {
-      return ended(
-          console.fail(kUsage, fmt::format("--consumer cannot be \"{}\"", printable(words, 80)),
-                       fmt::format("{}; behind a = how long its records are kept: 7d, 3650d at "
-                                   "most, or keep",
-                                   core::kNameRule)));
+      return ended(console.fail(
+          kUsage, fmt::format("--consumer cannot be \"{}\"", printable(words, 80)),
+          fmt::format("{}; behind a = how long its records are kept: 7d, {} at "
+                      "most, or keep",
+                      core::kNameRule, core::duration_text(GuardOptions::kLongestTtl))));
     }
     const std::string& name = consumer->spec.name;
     if (std::ranges::find(config.consumers, name, &config::ConsumerConfig::name) !=

@@ -31,10 +31,6 @@ struct Examined {
   std::string where;
 };
 
-Finding failed(std::string code, const Error& error) {
-  return {std::move(code), false, error.message, error.hint};
-}
-
 // A placeholder for a key that no message has.
 Message no_message(ConsumerNumber consumer) {
   Message::Parts parts;
@@ -157,9 +153,7 @@ std::string kept_text(const LiveHorizon& live) {
 
 Finding ttl_is_enough(const LiveHorizon& live) {
   if (live.error) {
-    Finding made = failed(live.error->code, *live.error);
-    made.text = fmt::format("{}: {}", live.consumer, made.text);
-    return made;
+    return failed_for(live.consumer, live.error->code, *live.error);
   }
   const auto bad = core::too_short(live.retention, live.horizon);
   if (!bad && !live.horizon.known && live.retention.ttl) {
@@ -167,9 +161,7 @@ Finding ttl_is_enough(const LiveHorizon& live) {
   }
   if (!bad) return {"D102", true, kept_text(live), {}};
   if (live.retention.accepted) return {"D102", true, kept_text(live) + ": accepted", {}, true};
-  Finding made = failed("D102", *bad);
-  made.text = fmt::format("{}: {}", live.consumer, made.text);
-  return made;
+  return failed_for(live.consumer, "D102", *bad);
 }
 
 // States which dead letter queue gets a message that crashes its process: that of SQS or Semel's.
@@ -188,9 +180,7 @@ Finding dead_letters_first(const LiveHorizon& live) {
 
 void add_group(const LiveGroup& live, std::vector<Finding>& findings) {
   if (live.error) {
-    Finding made = failed(live.error->code, *live.error);
-    made.text = fmt::format("{}: {}", live.consumer, made.text);
-    findings.push_back(std::move(made));
+    findings.push_back(failed_for(live.consumer, live.error->code, *live.error));
     return;
   }
   const auto add = [&](const std::string& text, std::string fix, bool note) {
@@ -221,6 +211,16 @@ void add_group(const LiveGroup& live, std::vector<Finding>& findings) {
 }
 
 }  // namespace
+
+Finding failed(std::string code, const Error& error) {
+  return {std::move(code), false, error.message, error.hint};
+}
+
+Finding failed_for(std::string_view consumer, std::string code, const Error& error) {
+  Finding made = failed(std::move(code), error);
+  made.text = fmt::format("{}: {}", consumer, made.text);
+  return made;
+}
 
 const char* Finding::grade() const noexcept {
   if (note) return "note";

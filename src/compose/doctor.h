@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <semel/result.h>
@@ -23,6 +24,9 @@ struct Finding {
   // "ok", "fail", "note".
   const char* grade() const noexcept;
 };
+Finding failed(std::string code, const Error& error);
+// Names the consumer first.
+Finding failed_for(std::string_view consumer, std::string code, const Error& error);
 
 struct DoctorReport {
   std::string where;  // "sqlite ./semel.db"

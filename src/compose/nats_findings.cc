@@ -159,13 +159,12 @@ std::vector<Finding> look_at_nats(const config::Config& config) {
     const auto look = nats::look_at_consumer(source->spec);
     if (!look || look->stream_hidden) {
       const Error& error = look ? *look->stream_hidden : look.error();
-      findings.push_back(
-          {error.code, false, fmt::format("{}: {}", consumer.name, error.message), error.hint});
+      findings.push_back(failed_for(consumer.name, error.code, error));
       continue;
     }
     const Looked at{consumer, source->spec, *look};
     if (const auto found = circle(at)) {
-      findings.push_back({found->code, false, found->message, found->hint});
+      findings.push_back(failed(found->code, *found));
     }
     if (look->there) {
       findings.push_back(renewal(at));

@@ -33,9 +33,7 @@ std::vector<Finding> look_at_rabbitmq(const config::Config& config) {
       const std::string queue = fmt::format("{}: queue {}", consumer.name, source->spec.queue);
       findings.push_back(queue_found(queue, *look));
     } else {
-      const Error& error = look.error();
-      findings.push_back(
-          {error.code, false, fmt::format("{}: {}", consumer.name, error.message), error.hint});
+      findings.push_back(failed_for(consumer.name, look.error().code, look.error()));
     }
   }
   return findings;

@@ -480,14 +480,14 @@ std::optional<Error> RunningService::final_error() const {
 }
 
 int RunningService::exit_code() {
+  // A final error outranks a temporary one: it would end the next run too.
+  if (const auto error = final_error()) return exit_code_of_run(*error);
   const system::MutexLock lock(mutex_);
   int code = 0;
   for (const Slot& slot : slots_) {
-    const RunningConsumer::End end = slot.consumer->end();
-    // A final error outranks a temporary one: it would end the next run too.
-    if (end.final_error) return exit_code_of_run(*end.final_error);
-    if (end.ended == engine::Ended::kUnavailable) code = kExitUnavailable;
-    if (end.ended == engine::Ended::kFailed && code == 0) code = kExitPaused;
+    const engine::Ended ended = slot.consumer->end().ended;
+    if (ended == engine::Ended::kUnavailable) code = kExitUnavailable;
+    if (ended == engine::Ended::kFailed && code == 0) code = kExitPaused;
   }
   return code;
 }

@@ -52,15 +52,6 @@ InFlightDeliveries::Lines lines_of(const EngineOptions& options) {
 
 }  // namespace
 
-Outcome store_away(const Error& error) {
-  Outcome outcome;
-  outcome.kind = Outcome::Kind::kRetry;
-  outcome.reason = reason::kStoreUnavailable;
-  outcome.error = error.message;
-  outcome.store_error = std::make_shared<const Error>(error);
-  return outcome;
-}
-
 RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
     : options_(std::move(options)),
       parts_(std::move(parts)),
@@ -169,7 +160,7 @@ void RunningEngine::give_away() {
   if (rest.empty()) return;
   for (const core::TrackedDelivery& delivery : rest) {
     if (!delivery.arrival.suspect) continue;
-    if (!sources_.marks_again(delivery.arrival.source)) suspects_left_ = true;
+    if (sources_.is_unmarked_suspect(delivery.arrival)) suspects_left_ = true;
     // If the message comes back to this process, it is still a suspect.
     intake_.suspect_one_more(delivery.arrival.partition);
   }
@@ -416,7 +407,7 @@ void RunningEngine::land_all() {
 void RunningEngine::give_back_unbegun() {
   const std::vector<core::TrackedDelivery> rest = in_flight_.close();
   const auto is_suspect = [this](const core::TrackedDelivery& d) {
-    return d.arrival.suspect && !sources_.marks_again(d.arrival.source);
+    return sources_.is_unmarked_suspect(d.arrival);
   };
   if (std::any_of(rest.begin(), rest.end(), is_suspect)) suspects_left_ = true;
   sources_.give_back(rest);

@@ -28,6 +28,7 @@
 #include "engine/source_set.h"
 #include "engine/store_watch.h"
 #include "strategies/lease_renewer.h"
+#include "strategies/resolver.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 
@@ -40,8 +41,7 @@ inline constexpr char kHandlerHangsFix[] =
 // The component whose outage is reported while a drain waits for a handler.
 inline constexpr std::string_view kHandlerComponent = "handler";
 
-// The outcome of a delivery whose store cannot answer, for StoreWatch.
-Outcome store_away(const Error& error);
+using strategies::store_away;
 
 class RunningEngine final : public Engine, private strategies::Recaller {
  public:

@@ -118,9 +118,9 @@ class SourceSet {
   // Whether messages that were in flight in a crash may come again from outside of the store
   // without a mark.
   bool replays_unmarked() const noexcept;
-  // Whether what `source` delivers again is known for that.
-  bool marks_again(std::uint32_t source) const noexcept {
-    return sources_[source]->source->traits().marks_again;
+  // Whether it is a suspect whose source does not mark what it delivers again.
+  bool is_unmarked_suspect(const Arrival& arrival) const noexcept {
+    return arrival.suspect && !sources_[arrival.source]->source->traits().marks_again;
   }
 
   // Thread-safe.

@@ -88,13 +88,10 @@ void add_status_of(json::Writer& writer, const TimeText& time, const ConsumerSta
 
 }  // namespace
 
-std::size_t ConsumerStatus::waiting_in_store() const noexcept {
-  return std::max(counts.consuming + counts.retrying, counts.held);
-}
-
 std::size_t ConsumerStatus::waiting() const noexcept {
   const auto at_source = lag ? static_cast<std::size_t>(lag->messages) : 0;
-  return std::max(waiting_in_store(), std::max(counts.retrying, counts.held) + at_source);
+  return std::max(counts.consuming + counts.retrying,
+                  std::max(counts.retrying, counts.held) + at_source);
 }
 
 void add_sources(json::Writer& writer, const std::vector<SourceView>& views) {

@@ -70,9 +70,8 @@ struct ConsumerStatus {
   std::optional<StoreTime> last;                        // when something last happened to it
 
   bool bad() const { return state == kDown || state == kFailing; }
-  // Messages that the store knows of. A held message may have a record too, and counts once.
-  std::size_t waiting_in_store() const noexcept;
-  // With those at the source. A message that is consuming and not held is still at its source.
+  // Messages that the store knows of and those at the source. A held message may have a record too,
+  // one that is consuming and not held is still at its source: each counts once.
   std::size_t waiting() const noexcept;
 };
 

@@ -281,9 +281,13 @@ void RedisStreamsSource::take_over() {
   }
 }
 
+milliseconds RedisStreamsSource::between_looks() const {
+  return std::min(spec_.claim_after / 3, kLongestBetweenSweeps);
+}
+
 void RedisStreamsSource::end_sweep() {
   sweeping_ = false;
-  sweep_due_ = now() + std::min(spec_.claim_after / 3, kLongestBetweenSweeps);
+  sweep_due_ = now() + between_looks();
   if (now() >= forget_due_) {
     forget_due_ = now() + kForgetAfter * spec_.claim_after;
     client_->forget_members(kForgetAfter * spec_.claim_after);
@@ -298,7 +302,7 @@ void RedisStreamsSource::end_sweep() {
 // Without room for entries too: a source that is paused tells how much waits.
 void RedisStreamsSource::look_at_group() {
   if (now() < state_due_) return;
-  state_due_ = now() + std::min(spec_.claim_after / 3, kLongestBetweenSweeps);
+  state_due_ = now() + between_looks();
   const GroupState state = client_->state();
   // The first time, with nothing unread: an earlier run may have reported the entries that the
   // group has passed already.

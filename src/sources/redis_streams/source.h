@@ -52,6 +52,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   void list_own() SEMEL_EXCLUDES(mutex_);
   void take_over() SEMEL_EXCLUDES(mutex_);
   void end_sweep() SEMEL_EXCLUDES(mutex_);
+  std::chrono::milliseconds between_looks() const;
   void look_at_group() SEMEL_EXCLUDES(mutex_);
   void read() SEMEL_EXCLUDES(mutex_);
   void take_new() SEMEL_EXCLUDES(mutex_);
