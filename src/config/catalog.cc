@@ -50,8 +50,9 @@ std::vector<CodePage> all_codes() {
   std::vector<CodePage> all;
   for (const auto part :
        {catalog::file_codes(), catalog::consumer_codes(), catalog::warning_codes(),
-        catalog::runtime_codes(), catalog::http_source_codes(), catalog::nats_codes(),
-        catalog::stream_codes(), catalog::sqs_codes(), catalog::admin_codes()}) {
+        catalog::runtime_codes(), catalog::broker_codes(), catalog::http_source_codes(),
+        catalog::nats_codes(), catalog::stream_codes(), catalog::sqs_codes(),
+        catalog::admin_codes()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   for (CodePage& page : all) {

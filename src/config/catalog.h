@@ -47,6 +47,8 @@ std::span<const CodePage> file_codes() noexcept;
 std::span<const CodePage> consumer_codes() noexcept;
 std::span<const CodePage> warning_codes() noexcept;
 std::span<const CodePage> runtime_codes() noexcept;
+// Kafka, RabbitMQ, and producers.
+std::span<const CodePage> broker_codes() noexcept;
 std::span<const CodePage> http_source_codes() noexcept;
 std::span<const CodePage> stream_codes() noexcept;
 std::span<const CodePage> admin_codes() noexcept;
