@@ -100,6 +100,11 @@ bool is_header_name(std::string_view name) noexcept {
   });
 }
 
+bool is_of_event_or_trace(std::string_view name) noexcept {
+  return ascii::begins_alike(name, "ce-") || ascii::alike(name, "traceparent") ||
+         ascii::alike(name, "tracestate");
+}
+
 bool is_header_value(std::string_view value) noexcept {
   return std::none_of(value.begin(), value.end(),
                       [](char c) { return ascii::is_control(c) && c != '\t'; });

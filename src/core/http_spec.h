@@ -57,6 +57,8 @@ std::optional<std::string> header_flaw(std::string_view name);
 // are allowed there.
 std::optional<std::string> export_header_flaw(std::string_view name);
 bool is_header_name(std::string_view name) noexcept;
+// Whether it is of CloudEvents or W3C Trace Context, in any case of letters: those are passed on.
+bool is_of_event_or_trace(std::string_view name) noexcept;
 // Without control bytes: nothing in it can end the header.
 bool is_header_value(std::string_view value) noexcept;
 // Whether the header's name suggests a secret value.

@@ -17,11 +17,8 @@ constexpr std::string_view kContentType = "content-type";
 constexpr std::string_view kIdempotencyKey = "idempotency-key";
 constexpr std::string_view kWebhookId = "webhook-id";
 
-bool is_of_event(std::string_view name) { return ascii::begins_alike(name, "ce-"); }
-
 bool passed_on_by_name(std::string_view name) {
-  return core::is_header_name(name) && (is_of_event(name) || ascii::alike(name, "traceparent") ||
-                                        ascii::alike(name, "tracestate"));
+  return core::is_header_name(name) && core::is_of_event_or_trace(name);
 }
 
 // Blanks at the ends are no part of a value in HTTP.
@@ -59,7 +56,7 @@ std::optional<std::string> header_flaw(const Header& header, const OutgoingMessa
     return "differs from its content_type";
   }
   // The values of CloudEvents are percent-encoded.
-  if (!is_of_event(name) && !arrives_as_it_is(header.value)) {
+  if (!ascii::begins_alike(name, "ce-") && !arrives_as_it_is(header.value)) {
     return "has a value that is not printable ASCII, or begins or ends with a blank";
   }
   return std::nullopt;

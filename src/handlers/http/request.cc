@@ -29,11 +29,6 @@ bool holds(std::span<const Header> headers, std::string_view name) {
                      [&](const Header& header) { return ascii::alike(header.name, name); });
 }
 
-bool is_of_event_or_trace(std::string_view name) {
-  return ascii::begins_alike(name, "ce-") || ascii::alike(name, core::kTraceparent) ||
-         ascii::alike(name, "tracestate");
-}
-
 std::string byte_sequence(BytesView key) { return ":" + text::base64(key) + ":"; }
 
 }  // namespace
@@ -104,7 +99,7 @@ void RequestPlan::pass_on(const Message& message, Headers& made) const {
   const Headers with_span = traced ? core::outgoing_headers(message) : Headers();
   for (const Header& header : traced ? with_span : message.headers()) {
     if (!core::is_header_name(header.name)) continue;
-    if (!every_header_ && !is_of_event_or_trace(header.name)) continue;
+    if (!every_header_ && !core::is_of_event_or_trace(header.name)) continue;
     // A header that a producer's message has twice is sent twice.
     const std::span<const Header> before(made.data(), every_header_ ? of_the_plan : made.size());
     if (!holds(before, header.name)) made.push_back({header.name, field_value(header.value)});
