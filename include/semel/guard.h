@@ -63,8 +63,9 @@ struct GuardOptions {
   std::chrono::milliseconds timeout{30'000};
   std::chrono::milliseconds grace{10'000};
   // Consumers that work may send to (the outbox): `tx.publish("mails", …)`, or `return
-  // semel::done({}, {{"mails", …}})`. The message leaves with the record, by the same commit. Work
-  // that names another destination fails (kRetry).
+  // semel::done({}, {{"mails", …}})`. The message leaves with the record, by the same commit, under
+  // the key "CONSUMER/KEY": others may send to them too. Work that names another destination fails
+  // (kRetry).
   Queues receivers{};
   // The steps of work that takes an Attempt (`attempt.step(…)`), and how each is undone when the
   // work returns dead. nullopt: any step is allowed, and none is undone. Not on a borrowed

@@ -233,7 +233,8 @@ strategies::Context Guard::Impl::context() const {
   context.claim.want_result = true;
   context.hold = false;
   for (const auto& [name, number] : options_.receivers) {
-    context.destinations.emplace(name, core::Route{number});
+    // Who else sends there is not known here.
+    context.destinations.emplace(name, core::Route{number, .shared = true});
   }
   // The caller decides how often to call again.
   context.retry.attempts = 0;

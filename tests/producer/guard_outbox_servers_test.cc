@@ -52,7 +52,7 @@ void send_in_own_transactions(Store& store, const std::string& config, const Sql
 void expect_one_mail(const std::string& config) {
   const Consumption seen = consume_config(config, "mails");
   EXPECT_EQ(seen.exit_code, 0) << seen.complaints;
-  EXPECT_EQ(seen.effects, (std::map<std::string, int>{{"p-2", 1}}));
+  EXPECT_EQ(seen.effects, (std::map<std::string, int>{{"payments/p-2", 1}}));
 }
 
 TEST(GuardOutboxOnServers, OnAPostgresConnectionTheCallersCommitDecides) {

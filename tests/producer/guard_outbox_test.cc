@@ -71,7 +71,21 @@ TEST_F(GuardOutbox, WhatIsSentHasTheKeyOfTheWorkAndLeavesOnce) {
     const auto plain = guard.run_once("p-3", body_, [] { return done({}, {{"mails", a_mail()}}); });
     EXPECT_EQ(plain->kind, Kind::kDone);
   }
-  EXPECT_EQ(mailed(), (std::map<std::string, int>{{"p-1", 1}, {"p-3", 1}}));
+  EXPECT_EQ(mailed(), (std::map<std::string, int>{{"payments/p-1", 1}, {"payments/p-3", 1}}));
+}
+
+TEST_F(GuardOutbox, TwoConsumersUnderOneKeySendTwoMessages) {
+  {
+    auto store = open_sqlite({.path = database_});
+    ASSERT_TRUE(store);
+    for (const char* const consumer : {"payments", "refunds"}) {
+      GuardOptions with_queues = options(**store);
+      with_queues.consumer = consumer;
+      Guard guard(**store, with_queues);
+      EXPECT_EQ(guard.run_once("p-1", body_, mailing())->kind, Kind::kDone);
+    }
+  }
+  EXPECT_EQ(mailed(), (std::map<std::string, int>{{"payments/p-1", 1}, {"refunds/p-1", 1}}));
 }
 
 TEST_F(GuardOutbox, WhoIsNoReceiverIsNamedAndNothingIsRecorded) {
@@ -110,7 +124,7 @@ TEST_F(GuardOutbox, InTheCallersTransactionItsCommitDecides) {
     sql("COMMIT");
   }
   sqlite3_close(handle);
-  EXPECT_EQ(mailed(), (std::map<std::string, int>{{"p-2", 1}}));
+  EXPECT_EQ(mailed(), (std::map<std::string, int>{{"payments/p-2", 1}}));
 }
 
 }  // namespace
