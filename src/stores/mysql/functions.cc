@@ -30,6 +30,8 @@ constexpr int kWaitOver = 1205;
 constexpr unsigned kNoSuchFunction = 1305;
 
 constexpr std::string_view kVersion = "semel_functions_version";
+// Procedures of older versions that are no more.
+constexpr std::string_view kOutdated[] = {"semel_internal_session_time"};
 constexpr std::string_view kCreate = "CREATE PROCEDURE ";
 
 // A ULID has digits of its own; the server parses those of base 32.
@@ -62,6 +64,14 @@ constexpr std::string_view kPrintFault = R"sql(CASE
     WHEN {payload} IS NOT NULL AND {print} IS NOT NULL
       THEN 'a payload and a fingerprint were given'
     WHEN LENGTH({print}) <> 16 THEN CONCAT('the fingerprint has ', LENGTH({print}), ' bytes') END)sql";
+// In a procedure that has `content`.
+constexpr std::string_view kAsUtf8 = R"sql(BEGIN
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION SET {made} = NULL;
+    SET {made} = CONVERT(content USING utf8mb4);
+    IF CAST({made} AS BINARY) <> content THEN
+      SET {made} = NULL;
+    END IF;
+  END)sql";
 constexpr std::string_view kArrived =
     "COALESCE({print}, UNHEX(LEFT(SHA2({payload}, 256), 32)), {no_print})";
 
@@ -123,6 +133,8 @@ std::string content_of(std::string text) {
       {"{batch}", functions::kBatch},
       {"{answers}", filled_in(functions::kAnswers, {{"{lock}", ""}})},
       {"{locked_answers}", filled_in(functions::kAnswers, {{"{lock}", " LOCK IN SHARE MODE"}})},
+      {"{as_utf8}", filled_in(kAsUtf8, {{"{made}", "made"}})},
+      {"{key_as_utf8}", filled_in(kAsUtf8, {{"{made}", "as_text"}})},
       {"{key_id}", key_id("content")},
       {"{each_key_id}", key_id("u.content")},
       {"{key_fault}", filled_in(kKeyFault, {{"{content}", "content"}})},
@@ -151,6 +163,7 @@ std::string filled_texts(const std::string& clock) {
     text += '\n';
   }
   const FunctionName names[] = {
+      {"{claim}", functions::kClaim},  // contains others
       {"{text}", "LONGTEXT CHARACTER SET utf8mb4"},
       {"{word}", "VARCHAR(16) CHARACTER SET utf8mb4"},
       {"{tables}", std::to_string(newest_version())},
@@ -195,6 +208,14 @@ std::vector<Procedure> procedures(const std::string& clock) {
   }
   all.push_back(*std::move(version));
   return all;
+}
+
+std::string drop_of(std::string_view name) {
+  return fmt::format("DROP PROCEDURE IF EXISTS {}", name);
+}
+
+void add_drops_of_outdated(std::vector<std::string>& statements) {
+  for (const std::string_view name : kOutdated) statements.push_back(drop_of(name));
 }
 
 // MySQL has no OR REPLACE. Each server executes the comments that are for it.
@@ -247,14 +268,16 @@ std::vector<std::string> function_statements() {
   for (const Procedure& one : procedures(kCallersClock)) {
     for (std::string& statement : statements_of(one)) all.push_back(std::move(statement));
   }
+  add_drops_of_outdated(all);
   return all;
 }
 
 std::vector<std::string> drop_function_statements() {
   std::vector<std::string> all;
   for (const Procedure& one : procedures(kCallersClock)) {
-    all.push_back("DROP PROCEDURE IF EXISTS " + one.name);
+    all.push_back(drop_of(one.name));
   }
+  add_drops_of_outdated(all);
   return all;
 }
 
@@ -278,9 +301,13 @@ bool may_replace_functions(Wire& wire) {
 
 void run_function_statements(Wire& wire, const std::string& clock) {
   const std::vector<std::string> there = marks_of(wire);
+  std::vector<std::string> statements;
   for (const Procedure& one : procedures(clock)) {
-    if (!std::ranges::binary_search(there, one.mark)) run_all(wire, statements_of(one));
+    if (std::ranges::binary_search(there, one.mark)) continue;
+    for (std::string& statement : statements_of(one)) statements.push_back(std::move(statement));
   }
+  if (!statements.empty()) add_drops_of_outdated(statements);
+  run_all(wire, statements);
 }
 
 void make_functions(Wire& wire, const std::string& clock) {

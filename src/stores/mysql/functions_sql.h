@@ -15,6 +15,8 @@ std::span<const Source> sources() noexcept;
 
 // Called by the procedures of the other files.
 extern const char* const kShared;
+// The common body of the two forms of claim; kClaims has it as {claim}.
+extern const char* const kClaim;
 // claim, claim_many, done.
 extern const char* const kClaims;
 // The keys of claim_many with their ids, as a table of a query.

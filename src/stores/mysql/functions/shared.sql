@@ -18,11 +18,17 @@ BEGIN
   END CASE;
 END
 
--- Refuses a session that set its time (SET timestamp): leases would begin and end by it. A time that
--- was set stands still; the server's moves from one instruction of a procedure to the next.
-CREATE PROCEDURE semel_internal_session_time()
-NO SQL SQL SECURITY INVOKER
+-- A transaction of the call's own where its caller has none open: each of its statements would be
+-- committed by itself. Else a mark in the caller's. A server remembers a mark only in a transaction.
+-- One with the mark of such a call is what a call left open that was killed: MySQL runs no handler
+-- then. So is one that is open while @semel_opening says that a call was about to mark its own. It
+-- is undone, and the caller told so, in the words of a deadlock.
+-- A session that set its time (SET timestamp) is refused: leases would begin and end by it. A time
+-- that was set stands still; the server's moves from one instruction of a procedure to the next.
+CREATE PROCEDURE semel_internal_enter(OUT alone BOOLEAN)
+MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
+  DECLARE alone_is, left_open BOOLEAN;
   DECLARE said DATETIME(6) DEFAULT UTC_TIMESTAMP(6);
   DECLARE looks BIGINT DEFAULT 0;
   WHILE UTC_TIMESTAMP(6) = said AND looks < {looks_at_clock} DO
@@ -31,18 +37,6 @@ BEGIN
   IF looks = {looks_at_clock} THEN
     CALL semel_internal_refuse('R271', 'the session has a time of its own: SET timestamp = DEFAULT');
   END IF;
-END
-
--- A transaction of the call's own where its caller has none open: each of its statements would be
--- committed by itself. Else a mark in the caller's. A server remembers a mark only in a transaction.
--- One with the mark of such a call is what a call left open that was killed: MySQL runs no handler
--- then. So is one that is open while @semel_opening says that a call was about to mark its own. It
--- is undone, and the caller told so, in the words of a deadlock.
-CREATE PROCEDURE semel_internal_enter(OUT alone BOOLEAN)
-MODIFIES SQL DATA SQL SECURITY INVOKER
-BEGIN
-  DECLARE alone_is, left_open BOOLEAN;
-  CALL semel_internal_session_time();
   IF @semel_patience IS NOT NULL THEN
     -- A claim_many that was killed has left its own.
     SET SESSION innodb_lock_wait_timeout = @semel_patience;
@@ -104,13 +98,7 @@ END
 -- would be cut in a session that is not strict.
 CREATE PROCEDURE semel_internal_utf8(IN content LONGBLOB, OUT made {text})
 NO SQL SQL SECURITY INVOKER
-BEGIN
-  DECLARE EXIT HANDLER FOR SQLEXCEPTION SET made = NULL;
-  SET made = CONVERT(content USING utf8mb4);
-  IF CAST(made AS BINARY) <> content THEN
-    SET made = NULL;
-  END IF;
-END
+{as_utf8}
 
 -- The fingerprint of what arrived; all zero where nothing is said of it.
 CREATE PROCEDURE semel_internal_arrived(IN payload LONGBLOB, IN print LONGBLOB,
@@ -131,7 +119,7 @@ NO SQL SQL SECURITY INVOKER
 BEGIN
   DECLARE fault {text} DEFAULT {key_fault};
   DECLARE as_text {text};
-  CALL semel_internal_utf8(content, as_text);
+  {key_as_utf8};
   IF fault IS NULL AND as_text IS NULL THEN
     SET fault = 'the key is not UTF-8: let the session speak utf8mb4';
   END IF;
@@ -171,10 +159,14 @@ MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE lives_for BIGINT;
   DECLARE locked BIGINT;
-  CALL semel_internal_consumer(consumer_name, found, lives_for);
-  SELECT MAX(g.number) INTO active FROM semel_generation AS g
-    WHERE g.state = 'active' AND g.ttl <=> lives_for;
+  SELECT c.number, (SELECT MAX(g.number) FROM semel_generation AS g
+                    WHERE g.state = 'active' AND g.ttl <=> c.ttl)
+    INTO found, active
+    FROM semel_consumer AS c
+    WHERE c.name = consumer_name
+      AND (SELECT MAX(s.version) FROM semel_schema AS s) = {tables};
   IF active IS NULL THEN
+    CALL semel_internal_consumer(consumer_name, found, lives_for);
     SELECT m.epoch INTO locked FROM semel_meta AS m FOR UPDATE;
     SELECT MAX(IF(g.state = 'active' AND g.ttl <=> lives_for, g.number, NULL)),
            COALESCE(MAX(g.number), 0)
