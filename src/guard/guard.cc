@@ -234,7 +234,7 @@ strategies::Context Guard::Impl::context() const {
   context.hold = false;
   for (const auto& [name, number] : options_.receivers) {
     // Who else sends there is not known here.
-    context.destinations.emplace(name, core::Route{number, .shared = true});
+    context.destinations.emplace(name, core::Route{.to = number, .shared = true});
   }
   // The caller decides how often to call again.
   context.retry.attempts = 0;

@@ -22,11 +22,6 @@ constexpr milliseconds kReadingLasts = std::chrono::minutes(10);
 // By that estimate, messages older than this part of their limit are looked at by the clock itself.
 constexpr int kLooksOldPart = 2;
 
-// The record did not exist before this claim.
-bool made_record(const Acquired& acquired) noexcept {
-  return !acquired.had_record && !acquired.taken_over && acquired.attempt == 1;
-}
-
 }  // namespace
 
 AgeGate::AgeGate(core::AgeLimit limit, ReadClock read_clock, Clock& clock)
@@ -77,7 +72,7 @@ std::optional<Decision> AgeGate::refuse(const Arrival& arrival, StoreTime now) c
 
 std::optional<Decision> AgeGate::refuse(const Arrival& arrival, const Acquired& acquired,
                                         StoreTime now) const {
-  return made_record(acquired) ? refuse(arrival, now) : std::nullopt;
+  return ClaimInfo::of(acquired).made_record() ? refuse(arrival, now) : std::nullopt;
 }
 
 namespace {

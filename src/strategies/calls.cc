@@ -115,8 +115,11 @@ void apply_all(const Context& context, std::span<const Made> made) {
   for (const Made& one : made) {
     deliveries.push_back(one.call.delivery);
     const ClaimInfo& claim_info = one.call.claim_info;
-    rights.push_back(
-        {*claim_info.lease, claim_info.attempt, claim_info.taken_over, claim_info.since_first});
+    rights.push_back({.lease = *claim_info.lease,
+                      .attempt = claim_info.attempt,
+                      .taken_over = claim_info.taken_over,
+                      .since_first = claim_info.since_first,
+                      .had_record = claim_info.had_record});
     calls.emplace(&one.call.delivery->message, &one);
   }
   Context second = context;

@@ -381,6 +381,7 @@ Resolution Resolver::later(const ClaimInfo& claim_info, const Decision& decision
   Resolution resolution = kept(not_over(Outcome::Kind::kRetry, delivery), Finish::To::kRetrying,
                                claim_info, decision, delivery);
   resolution.finish->delay = resolution.outcome.delay = decision.after.value_or(milliseconds{0});
+  resolution.finish->counted = decision.counted;
   return resolution;
 }
 

@@ -25,17 +25,18 @@ struct ClaimInfo {
   bool taken_over = false;
   std::chrono::milliseconds since_first{0};
   std::chrono::nanoseconds asked{0};  // when the lease was asked for, by Clock::elapsed
+  bool had_record = false;            // also where no attempt has counted
 
   static ClaimInfo of(const Acquired& acquired, std::chrono::nanoseconds asked = {}) noexcept {
-    return {acquired.lease, acquired.attempt, acquired.taken_over, acquired.since_first, asked};
+    return {acquired.lease, acquired.attempt,   acquired.taken_over, acquired.since_first,
+            asked,          acquired.had_record};
   }
+  // This claim made the record: nothing was tried before it.
+  bool made_record() const noexcept { return attempt <= 1 && !taken_over && !had_record; }
   // For strategies without a record: from what the held row remembers.
   static ClaimInfo without_record(const Arrival& arrival) noexcept {
-    return {std::nullopt,
-            arrival.attempts + 1,
-            false,
-            arrival.since_first.value_or(std::chrono::milliseconds{0}),
-            {}};
+    return {std::nullopt, arrival.attempts + 1, false,
+            arrival.since_first.value_or(std::chrono::milliseconds{0})};
   }
 };
 

@@ -72,13 +72,13 @@ StepStore* journal_of(const Context& context, const ClaimInfo& claim_info) {
 // A message that was given up has been tried before, or its consumer has undos. For other messages
 // the journal need not be read.
 bool StepRun::may_be_giving_up() const {
-  return call_.claim_info.attempt > 1 || call_.claim_info.taken_over || undoes(context_);
+  return !call_.claim_info.made_record() || undoes(context_);
 }
 
 Decision StepRun::run(Attempt attempt) {
   attempt_ = std::move(attempt);
   if (may_be_giving_up()) {
-    if (auto trouble = load()) return *std::move(trouble);
+    if (auto trouble = load()) return later(*std::move(trouble));
     if (auto changed = names_without_code()) return *std::move(changed);
     if (journal_->giving_up) return undo_all();
   }
@@ -305,9 +305,18 @@ std::optional<Decision> StepRun::undo(StepEntry& entry, const UndoHandler& handl
   }
   StepEntry undone = entry;
   undone.state = State::kUndone;
-  if (auto trouble = keep(undone)) return trouble;
+  if (auto trouble = keep(undone)) return later(*std::move(trouble));
   entry.state = State::kUndone;
   return std::nullopt;
+}
+
+// What the store refused while the message is given up, or while that is not known: no time limit
+// gives it up for that, and the note of the first reason stays.
+Decision StepRun::later(Decision trouble) const {
+  trouble.kind = Decision::Kind::kLater;
+  trouble.after = kAskStoreAgain;
+  if (journal_) trouble.giving_up = journal_->giving_up;
+  return trouble;
 }
 
 Verdict StepRun::call_undo(const StepEntry& entry, const UndoHandler& handler) const {
@@ -372,8 +381,7 @@ std::string StepRun::still_done() const {
 
 std::optional<Decision> refuse_journalled(const Context& context, const Call& call) {
   StepStore* const store = journal_of(context, call.claim_info);
-  if (store == nullptr || (call.claim_info.attempt <= 1 && !call.claim_info.taken_over))
-    return std::nullopt;
+  if (store == nullptr || call.claim_info.made_record()) return std::nullopt;
   auto journal = store->read(call.claim_info.lease->key);
   if (!journal) return away(journal.error(), false);
   std::vector<std::string> done;

@@ -52,6 +52,7 @@ class StepRun final : public Steps {
   Decision undo_all();
   // nullopt: the step is undone.
   std::optional<Decision> undo(StepEntry& entry, const UndoHandler& handler);
+  Decision later(Decision trouble) const;
   Verdict call_undo(const StepEntry& entry, const UndoHandler& handler) const;
   Decision undo_failed(const StepEntry& entry, const Verdict& verdict);
   std::string still_done() const;

@@ -227,12 +227,14 @@ TEST_F(StepsTest, AnUndoThatIsGivenUpParksWithWhatIsStillDone) {
   EXPECT_EQ(store_.state.dead_letters.size(), 1U);
 }
 
-Verdict nobody_listens(const StepUndo&) {
+Verdict uncounted() {
   Verdict::Retry away;
   away.reason = "nobody listens";
   away.counted = false;
   return away;
 }
+
+Verdict nobody_listens(const StepUndo&) { return uncounted(); }
 
 TEST_F(StepsTest, AnUndoWhoseFailuresDoNotCountBacksOffAndIsGivenUpToo) {
   last_ = dead("no");
@@ -353,6 +355,57 @@ TEST_F(StepsTest, AHandlerWithoutStepsParksWhatOneWithStepsBegan) {
   EXPECT_EQ(once().reason, reason::kStepsChanged);
   EXPECT_EQ(effects("o"), 0);
   EXPECT_EQ(record_of("o"), RecordState::kParked);
+}
+
+TEST_F(StepsTest, WhatATryThatDidNotCountHasDoneIsLookedAtToo) {
+  declare({}, {"lock", "charge"});
+  handler_ = [&](const Message&, const Attempt& attempt) {
+    EXPECT_EQ(attempt.number, 1);
+    call(attempt, "lock");
+    return uncounted();
+  };
+  once();
+  declare({}, {"reserve", "charge"});
+  EXPECT_EQ(once().reason, reason::kStepsChanged);
+  EXPECT_EQ(record_of("o"), RecordState::kParked);
+  EXPECT_EQ(calls_, (Calls{"o/lock"}));
+}
+
+TEST_F(StepsTest, AHandlerWithoutStepsParksWhatATryThatDidNotCountBegan) {
+  handler_ = [&](const Message&, const Attempt& attempt) {
+    call(attempt, "lock");
+    return uncounted();
+  };
+  once();
+  context_.handler = TransactionalHandler(effect);
+  context_.steps.reset();
+  EXPECT_EQ(once().reason, reason::kStepsChanged);
+  EXPECT_EQ(effects("o"), 0);
+  EXPECT_EQ(record_of("o"), RecordState::kParked);
+}
+
+TEST_F(StepsTest, AStoreThatIsAwayWhileStepsAreUndoneDoesNotHideTheReason) {
+  context_.retry.max_elapsed = std::chrono::minutes(1);
+  last_ = dead("no such customer");
+  once();
+  const Error away{ErrorKind::kLimit, "R205", "the disk is full", {}};
+  store_.journal_error = away;
+  EXPECT_EQ(once().reason, reason::kStoreUnavailable) << "its journal cannot be read";
+  store_.journal_error.reset();
+  undo_ = [&](const StepUndo&) {
+    store_.journal_error = away;
+    return done();
+  };
+  const Outcome waits = once();
+  EXPECT_EQ(waits.kind, Kind::kRetry) << "the undone step cannot be noted";
+  EXPECT_GT(waits.delay, milliseconds(0));
+  store_.journal_error.reset();
+  undo_ = [](const StepUndo&) { return done(); };
+  const Outcome outcome = once();
+  EXPECT_EQ(outcome.kind, Kind::kDead);
+  EXPECT_EQ(outcome.reason, reason::kHandlerNative);
+  ASSERT_EQ(store_.state.dead_letters.size(), 1U);
+  EXPECT_EQ(store_.state.dead_letters[0].attempts, 1);
 }
 
 TEST_F(StepsTest, ASecondPartThatSaysDeadUndoesToo) {

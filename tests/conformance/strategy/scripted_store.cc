@@ -240,6 +240,7 @@ StoreFacets ScriptedStore::facets() noexcept {
 }
 
 Result<Applied> ScriptedStore::keep(const Lease& lease, const StepEntry& entry) {
+  if (journal_error) return failure(*journal_error);
   const auto& record = state.records[lease.key];
   if (!record || record->state != RecordState::kConsuming || record->nonce != lease.nonce) {
     return Applied::kLeaseLost;

@@ -56,6 +56,8 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   // A claim that names this key is refused.
   Bytes refuse_key;
   Error lethal{ErrorKind::kUnavailable, "R200", "the server closed the connection", {}};
+  // Of each access to a journal.
+  std::optional<Error> journal_error;
   // A larger payload is not kept.
   std::size_t largest = 1 << 20;
   std::set<std::string> locked;            // rows locked by another session
@@ -76,7 +78,10 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   StoreTraits traits_{"scripted", true, false, false, 100};
 
  private:
-  Result<StepJournal> read(const KeyId& record) override { return state.steps[record]; }
+  Result<StepJournal> read(const KeyId& record) override {
+    if (journal_error) return failure(*journal_error);
+    return state.steps[record];
+  }
   Result<Applied> keep(const Lease& lease, const StepEntry& entry) override;
   Result<bool> give_up(const KeyId& record, const GivingUp& note) override;
   Result<std::unique_ptr<UnitOfWork>> begin(const UnitOptions& options) override;
