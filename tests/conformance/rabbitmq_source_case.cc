@@ -230,7 +230,8 @@ TEST(RabbitmqSource, AHeaderThatIsAllNestedListsIsAMessageLikeAnother) {
   EXPECT_TRUE(find_header(arrivals[0].headers, "deep").has_value());
   consumer.settle(arrivals);
   EXPECT_TRUE(consumer.source().close(60s).has_value());
-  EXPECT_EQ(server.messages(queue), 0);
+  // The broker may answer questions about a queue before it takes note of an acknowledgement.
+  EXPECT_TRUE(comes_true([&] { return server.messages(queue) == 0; }));
 }
 
 TEST(RabbitmqSource, AStreamIsRefused) {
