@@ -383,7 +383,8 @@ void RabbitmqServer::limit_memory(std::int64_t bytes) const {
 std::string RabbitmqServer::of_queue(const std::string& queue, std::string_view what) const {
   return eval(fmt::format(
       "case rabbit_amqqueue:lookup({{resource, <<\"/\">>, queue, <<\"{}\">>}}) of "
-      "{{ok, Q}} -> [{{_, V}}] = rpc:call(amqqueue:qnode(Q), rabbit_amqqueue, info, [Q, [{}]]), V; "
+      "{{ok, Q}} -> case rpc:call(amqqueue:qnode(Q), rabbit_amqqueue, info, [Q, [{}]]) of "
+      "[{{_, V}}] -> V; {{badrpc, _}} -> none end; "
       "{{error, not_found}} -> none end.",
       queue, what));
 }
