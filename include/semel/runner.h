@@ -105,8 +105,10 @@ class Runner {
   // due later.
   Runner& once(bool on = true);
 
-  // False: SIGTERM and SIGINT are left to the host, which calls `stop`. By default `run` blocks
-  // them in the calling thread and in those that it starts, and stops at either.
+  // False: SIGTERM and SIGINT are left to the host, which calls `stop`. By default they have a
+  // handler while `run` goes on, which stops all runners of the process, whichever thread a signal
+  // comes to; then the host's own is back. They are blocked in the calling thread and in those that
+  // `run` starts; a call of another thread may be interrupted (EINTR).
   Runner& signals(bool on);
   // False: nothing is written to stderr. By default troubles and notices are written there when no
   // observer is set. `error` and the observers report the same.
@@ -121,7 +123,7 @@ class Runner {
 
   // Runs until `stop`, SIGTERM or SIGINT, drains, and returns an exit code: 0; 1: with `once`, a
   // consumer is paused, so that the run cannot end; 69: the store or a source is unreachable; 70: a
-  // transactional handler hung; 77: this user may not use one of them; 78: the config cannot be
+  // handler hung; 77: this user may not use one of them; 78: the config cannot be
   // run, or a source has an error that no later start mends, as kRejected of one of your own.
   // Errors are returned so too; it throws std::bad_alloc and std::system_error (no thread left),
   // and SemelError where the runner runs already.

@@ -1,49 +1,169 @@
 #include "compose/signals.h"
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <cstdint>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
 #include <utility>
+
+#include "system/mutex.h"
 
 namespace semel::compose {
 
-SignalDrain::SignalDrain(std::function<void(int)> stop, std::function<void()> hang_up)
-    : stop_(std::move(stop)), hang_up_(std::move(hang_up)) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  if (hang_up_) sigaddset(&set, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &set, &before_);
-  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  ending_ = ::eventfd(0, EFD_CLOEXEC);
-  thread_ = std::thread([this] {
-    for (;;) {
-      pollfd fds[2] = {{signals_, POLLIN, 0}, {ending_, POLLIN, 0}};
-      if (::poll(fds, 2, -1) < 0) continue;
-      if (fds[1].revents != 0) return;
-      signalfd_siginfo info{};
-      while (::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-        if (info.ssi_signo == SIGHUP) {
-          hang_up_();
-        } else {
-          stop_(static_cast<int>(info.ssi_signo));
-        }
-      }
+// A pipe from the handler of signals to one SignalDrain. It is never freed, for a handler may be
+// reading it in any thread, but used again.
+class SignalPipe {
+ public:
+  // Async-signal-safe.
+  static void tell_all(char word) noexcept {
+    for (SignalPipe* one = first_.load(); one != nullptr; one = one->next_) {
+      if (one->used_.load()) one->tell(word);
     }
-  });
+  }
+
+  // One that is not used by another.
+  static SignalPipe& take() {
+    for (SignalPipe* one = first_.load(); one != nullptr; one = one->next_) {
+      if (one->used_.exchange(true)) continue;
+      one->empty();
+      return *one;
+    }
+    auto* const made = new SignalPipe;
+    made->next_ = first_.load();
+    while (!first_.compare_exchange_weak(made->next_, made)) {
+    }
+    return *made;
+  }
+  void give_back() noexcept { used_.store(false); }
+
+  // Async-signal-safe. A full pipe holds more signals than anybody needs.
+  void tell(char word) const noexcept {
+    [[maybe_unused]] const auto written = ::write(ends_[1], &word, 1);
+  }
+  char wait() const noexcept {
+    char word = 0;
+    while (::read(ends_[0], &word, 1) != 1) {
+    }
+    return word;
+  }
+
+ private:
+  SignalPipe() {
+    if (::pipe2(ends_, O_CLOEXEC) != 0) {
+      throw std::system_error(errno, std::generic_category(), "no pipe for signals");
+    }
+    ::fcntl(ends_[1], F_SETFL, O_NONBLOCK);
+  }
+  // What a handler that was late wrote to the one before.
+  void empty() const noexcept {
+    ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    char word = 0;
+    while (::read(ends_[0], &word, 1) == 1) {
+    }
+    ::fcntl(ends_[0], F_SETFL, 0);
+  }
+
+  static inline std::atomic<SignalPipe*> first_{nullptr};
+  std::atomic<bool> used_{true};
+  int ends_[2] = {-1, -1};
+  SignalPipe* next_ = nullptr;
+};
+
+namespace {
+
+constexpr char kEnd = 0;
+
+std::atomic<pid_t> handling_process{0};
+
+// A forked child shares the pipes of its parent: there the signal has its usual effect.
+void on_signal(int signal) {
+  const int error = errno;
+  if (::getpid() == handling_process.load()) {
+    SignalPipe::tell_all(static_cast<char>(signal));
+  } else {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
+  errno = error;
+}
+
+// Has a handler for as long as somebody wants the signal.
+class HandledSignal {
+ public:
+  explicit HandledSignal(int signal) : signal_(signal) {}
+  void want() {
+    const system::MutexLock lock(mutex_);
+    handling_process.store(::getpid());
+    if (wanted_++ > 0) return;
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESTART;
+    ::sigfillset(&action.sa_mask);
+    ::sigaction(signal_, &action, &before_);
+  }
+  void leave() {
+    const system::MutexLock lock(mutex_);
+    if (--wanted_ == 0) ::sigaction(signal_, &before_, nullptr);
+  }
+
+ private:
+  const int signal_;
+  system::Mutex mutex_;
+  int wanted_ SEMEL_GUARDED_BY(mutex_) = 0;
+  struct sigaction before_ SEMEL_GUARDED_BY(mutex_) {};
+};
+
+HandledSignal& handled(int signal) {
+  static HandledSignal term(SIGTERM), interrupt(SIGINT), hang_up(SIGHUP);
+  if (signal == SIGTERM) return term;
+  return signal == SIGINT ? interrupt : hang_up;
+}
+
+template <class F>
+void for_each(const sigset_t& set, F use) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    if (::sigismember(&set, signal) == 1) use(signal);
+  }
+}
+
+}  // namespace
+
+SignalDrain::SignalDrain(std::function<void(int)> stop, std::function<void()> hang_up)
+    : stop_(std::move(stop)), hang_up_(std::move(hang_up)), pipe_(SignalPipe::take()) {
+  ::sigemptyset(&taken_);
+  ::sigaddset(&taken_, SIGTERM);
+  ::sigaddset(&taken_, SIGINT);
+  if (hang_up_) ::sigaddset(&taken_, SIGHUP);
+  ::pthread_sigmask(SIG_BLOCK, &taken_, &before_);
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (...) {
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    pipe_.give_back();
+    throw;
+  }
+  for_each(taken_, [](int signal) { handled(signal).want(); });
 }
 
 SignalDrain::~SignalDrain() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto n = ::write(ending_, &one, sizeof one);
+  pipe_.tell(kEnd);
   thread_.join();
-  ::close(signals_);
-  ::close(ending_);
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  for_each(taken_, [](int signal) { handled(signal).leave(); });
+  pipe_.give_back();
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void SignalDrain::serve() const {
+  ::pthread_sigmask(SIG_UNBLOCK, &taken_, nullptr);
+  for (char word = pipe_.wait(); word != kEnd; word = pipe_.wait()) {
+    if (word != SIGHUP) {
+      stop_(word);
+    } else if (hang_up_) {
+      hang_up_();
+    }
+  }
 }
 
 }  // namespace semel::compose

@@ -89,7 +89,7 @@ class RabbitmqServer final : public DatabaseServer {
   std::string eval(const std::string& expression) const;
   // Above so many bytes it takes nothing from publishers.
   void limit_memory(std::int64_t bytes) const;
-  // As its leader tells it: "leader"; "none" where the queue does not exist.
+  // As its leader tells it: "leader"; "none" where the queue does not exist, or its node is down.
   std::string of_queue(const std::string& queue, std::string_view what) const;
 
  private:

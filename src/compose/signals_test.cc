@@ -1,0 +1,107 @@
+// Signals that drain: whichever thread they come to, all that want one are told.
+#include "compose/signals.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+#include <memory>
+
+namespace semel::compose {
+namespace {
+
+// A drain that keeps the first signal that it is told of.
+class Told {
+ public:
+  int signal() { return first_.get_future().get(); }
+
+ private:
+  std::promise<int> first_;
+  SignalDrain drain_{[this](int signal) { first_.set_value(signal); }};
+};
+
+// A thread that the host had before: nothing is blocked in it.
+class HostThread {
+ public:
+  ~HostThread() {
+    over_.set_value();
+    thread_.join();
+  }
+  void send(int signal) { ASSERT_EQ(::pthread_kill(thread_.native_handle(), signal), 0); }
+
+ private:
+  std::promise<void> over_;
+  std::thread thread_{[this] { over_.get_future().wait(); }};
+};
+
+TEST(SignalDrainTest, ASignalThatComesToAThreadOfTheHostDrains) {
+  HostThread host;
+  Told told;
+  host.send(SIGTERM);
+  EXPECT_EQ(told.signal(), SIGTERM);
+}
+
+TEST(SignalDrainTest, AllAreTold) {
+  Told one, other;
+  ASSERT_EQ(::kill(::getpid(), SIGINT), 0);
+  EXPECT_EQ(one.signal(), SIGINT);
+  EXPECT_EQ(other.signal(), SIGINT);
+}
+
+TEST(SignalDrainTest, ALaterOneHearsNothingOfEarlierSignals) {
+  {
+    Told before;
+    ASSERT_EQ(::kill(::getpid(), SIGINT), 0);
+    EXPECT_EQ(before.signal(), SIGINT);
+  }
+  Told told;
+  ASSERT_EQ(::kill(::getpid(), SIGTERM), 0);
+  EXPECT_EQ(told.signal(), SIGTERM);
+}
+
+TEST(SignalDrainTest, AHangUpIsForThoseThatWantIt) {
+  std::promise<void> heard;
+  Told told;
+  SignalDrain reloads([](int) { FAIL() << "it was no end"; }, [&heard] { heard.set_value(); });
+  ASSERT_EQ(::kill(::getpid(), SIGHUP), 0);
+  heard.get_future().wait();
+}
+
+TEST(SignalDrainTest, TheHandlerOfTheHostIsBackAfterwards) {
+  struct sigaction own {};
+  own.sa_handler = SIG_IGN;
+  struct sigaction before {};
+  ASSERT_EQ(::sigaction(SIGTERM, &own, &before), 0);
+  auto outer = std::make_unique<Told>();
+  auto inner = std::make_unique<Told>();
+  struct sigaction now {};
+  inner.reset();
+  ::sigaction(SIGTERM, nullptr, &now);
+  EXPECT_NE(now.sa_handler, SIG_IGN) << "one wants it still";
+  outer.reset();
+  ::sigaction(SIGTERM, &before, &now);
+  EXPECT_EQ(now.sa_handler, SIG_IGN);
+}
+
+TEST(SignalDrainTest, InAForkedChildTheSignalHasItsUsualEffect) {
+  Told told;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+    ::raise(SIGTERM);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  ASSERT_EQ(::kill(::getpid(), SIGINT), 0);
+  EXPECT_EQ(told.signal(), SIGINT) << "nothing of the child's";
+}
+
+}  // namespace
+}  // namespace semel::compose
