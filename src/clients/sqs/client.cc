@@ -39,9 +39,10 @@ void Client::call(const std::string& action, std::string body, std::chrono::mill
 }
 
 void Client::make(Call call) {
-  const auto keys = credentials_.keys(system_clock::now());
+  const auto keys = credentials_.keys(system_clock::now() + skew_);
   if (!keys) return call.done({failure(keys.error())});
   call.skew = skew_;
+  call.access_key_id = keys->access_key_id;
   curl::Request request = signed_request(call, *keys);
   transfers_.begin(std::move(request),
                    [this, kept = std::move(call)](curl::Answered answered) mutable {
@@ -115,7 +116,7 @@ bool Client::mended(const Call& call, const Refusal& refusal, const curl::Respon
     if (call.skew != skew_) return true;
   }
   if (!is_of_credentials(refusal.type) || !credentials_.may_change()) return false;
-  credentials_.forget();
+  credentials_.forget(call.access_key_id);
   return true;
 }
 

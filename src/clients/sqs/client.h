@@ -64,8 +64,10 @@ class Client {
     std::string body;
     std::chrono::milliseconds patience;
     DoneWithAnswer done;
-    bool again = false;            // it was mended and made again before
-    std::chrono::seconds skew{0};  // that it was signed with
+    bool again = false;  // it was mended and made again before
+    // That it was signed with.
+    std::chrono::seconds skew{0};
+    std::string access_key_id{};
   };
   void make(Call call);
   curl::Request signed_request(const Call& call, const core::SqsKeys& keys) const;

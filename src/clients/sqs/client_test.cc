@@ -101,30 +101,65 @@ TEST(SqsClient, AServiceThatFailedIsNotAskedAgainBecauseOfTheTime) {
   EXPECT_EQ(server.requests().size(), 1U);
 }
 
-TEST(SqsClient, CredentialsThatAreRefusedAreLookedForAnewOnce) {
-  HttpServer server;
-  HttpServer container;
-  server.on("/", [](const HttpRequest& request, std::size_t) {
+// Credentials come from a container's service alone.
+class SqsClientWithContainer : public testing::Test {
+ protected:
+  core::SqsAccess access() {
+    core::SqsAccess access = access_at(server_);
+    access.keys = {};
+    return access;
+  }
+
+  HttpServer server_;
+  HttpServer container_;
+  const test::SetVariable home_{"HOME", "/nowhere"};
+  const test::SetVariable key_{"AWS_ACCESS_KEY_ID", std::nullopt};
+  const test::SetVariable token_file_{"AWS_WEB_IDENTITY_TOKEN_FILE", std::nullopt};
+  const test::SetVariable shared_file_{"AWS_SHARED_CREDENTIALS_FILE", std::nullopt};
+  const test::SetVariable config_file_{"AWS_CONFIG_FILE", std::nullopt};
+  const test::SetVariable uri_{"AWS_CONTAINER_CREDENTIALS_FULL_URI", container_.url()};
+};
+
+TEST_F(SqsClientWithContainer, CredentialsThatAreRefusedAreLookedForAnewOnce) {
+  constexpr std::size_t kCalls = 3;
+  server_.on("/", [](const HttpRequest& request, std::size_t) {
     if (request.header("authorization").find("Credential=new/") != std::string::npos) {
       return test::reply(200, "{}");
     }
-    return test::reply(403, R"({"__type":"ExpiredToken","message":"expired"})");
+    auto refused = test::reply(403, R"({"__type":"ExpiredToken","message":"expired"})");
+    refused.after_requests = kCalls;
+    return refused;
   });
-  container.on("/", [](const HttpRequest&, std::size_t times) {
+  container_.on("/", [](const HttpRequest&, std::size_t times) {
     return test::reply(200, times == 0 ? R"({"AccessKeyId":"old","SecretAccessKey":"s"})"
                                        : R"({"AccessKeyId":"new","SecretAccessKey":"s"})");
   });
-  const test::SetVariable home("HOME", "/nowhere");
-  const test::SetVariable key("AWS_ACCESS_KEY_ID", std::nullopt);
-  const test::SetVariable token_file("AWS_WEB_IDENTITY_TOKEN_FILE", std::nullopt);
-  const test::SetVariable shared_file("AWS_SHARED_CREDENTIALS_FILE", std::nullopt);
-  const test::SetVariable config_file("AWS_CONFIG_FILE", std::nullopt);
-  const test::SetVariable uri("AWS_CONTAINER_CREDENTIALS_FULL_URI", container.url());
-  core::SqsAccess access = access_at(server);
-  access.keys = {};
-  Client client(access);
-  EXPECT_TRUE(ask(client, "ReceiveMessage", "{}", 10s));
-  EXPECT_EQ(container.requests().size(), 2U);
+  const core::SqsAccess with_container = access();
+  Client client(with_container);
+  std::size_t good = 0, answered = 0;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    client.call("ReceiveMessage", "{}", 10s, [&](const Result<std::string>& answer) {
+      ++answered;
+      if (answer) ++good;
+    });
+  }
+  while (answered < kCalls) client.run(10s);
+  EXPECT_EQ(good, kCalls);
+  EXPECT_EQ(container_.requests().size(), 2U) << "all were refused together";
+}
+
+TEST_F(SqsClientWithContainer, TheyExpireByTheClockOfTheService) {
+  server_.on("/", [](const HttpRequest& request, std::size_t) {
+    if (request.header("x-amz-date").starts_with("19941106T08")) return test::reply(200, "{}");
+    return test::reply(403, R"({"__type":"InvalidSignatureException","message":"expired"})",
+                       "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+  });
+  container_.on("/", test::reply(200, R"({"AccessKeyId":"id","SecretAccessKey":"s",)"
+                                      R"("Token":"t","Expiration":"1994-11-06T12:00:00Z"})"));
+  const core::SqsAccess with_container = access();
+  Client client(with_container);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(ask(client, "ReceiveMessage", "{}", 10s));
+  EXPECT_EQ(container_.requests().size(), 1U);
 }
 
 TEST(SqsClient, WhatIsNoJsonIsNoAnswer) {

@@ -24,7 +24,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes kBeforeExpiry{5};
-// Pauses after a failed look-up, with and without keys that are still valid.
+// Pauses after a look-up that failed, or found keys that expire soon: with and without keys that
+// are still valid.
 constexpr std::chrono::seconds kNextLook{30};
 constexpr std::chrono::seconds kNextLookWithoutKeys{2};
 constexpr milliseconds kNearbyPatience{1'000};
@@ -131,6 +132,7 @@ Result<core::SqsKeys> CredentialChain::keys(WallTime now) {
   if (!may_change()) return access_.keys;
   if (kept_ && (!kept_->expires || now + kBeforeExpiry < *kept_->expires)) return kept_->keys;
   if (looks_now(now)) {
+    looked_at_ = now;
     auto found = look();
     if (found && *found) {
       kept_ = **std::move(found);
@@ -138,21 +140,27 @@ Result<core::SqsKeys> CredentialChain::keys(WallTime now) {
       failed_.reset();
       return kept_->keys;
     }
-    failed_ = Failed{now, none_found(std::move(found))};
+    failed_ = none_found(std::move(found));
   }
   // Kept keys are valid until they expire.
   if (kept_ && now < *kept_->expires) return kept_->keys;
   kept_.reset();
-  if (failed_) return failure(failed_->error);
+  if (failed_) return failure(*failed_);
   return failure(
       no_credentials(ErrorKind::kUnavailable, "the credentials for SQS have expired", {}));
 }
 
 bool CredentialChain::looks_now(WallTime now) const {
   if (!looks_) return false;
-  if (!failed_ || now < failed_->at) return true;
+  if (!looked_at_ || now < *looked_at_) return true;
   const bool good = kept_ && now < *kept_->expires;
-  return now - failed_->at >= (good ? kNextLook : kNextLookWithoutKeys);
+  return now - *looked_at_ >= (good ? kNextLook : kNextLookWithoutKeys);
+}
+
+void CredentialChain::forget(const std::string& access_key_id) {
+  if (!kept_ || kept_->keys.access_key_id != access_key_id) return;
+  kept_.reset();
+  if (!failed_) looked_at_.reset();
 }
 
 Error CredentialChain::none_found(Found found) const {

@@ -35,8 +35,8 @@ class CredentialChain {
   // R391 if there are none. kUnavailable if there were some before, or if the service that provides
   // them does not answer.
   Result<core::SqsKeys> keys(WallTime now);
-  // The service has refused the current credentials: the next call looks for others.
-  void forget() { kept_.reset(); }
+  // The service has refused these: the next call looks for others, unless others are known.
+  void forget(const std::string& access_key_id);
   // From now on no service is asked, because an end has a deadline.
   void look_no_more() noexcept { looks_ = false; }
   // Whether another search may find other credentials.
@@ -60,11 +60,8 @@ class CredentialChain {
   std::optional<SessionKeys> kept_;
   bool found_before_ = false;
   bool looks_ = true;
-  struct Failed {
-    WallTime at;
-    Error error;
-  };
-  std::optional<Failed> failed_;  // the last failed search
+  std::optional<WallTime> looked_at_;
+  std::optional<Error> failed_;  // the last search
 };
 
 // Parses 2026-03-01T12:00:00Z, the form of times in these services; none if the text has another

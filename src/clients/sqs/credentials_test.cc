@@ -240,6 +240,17 @@ TEST_F(SqsCredentials, WhileTheirServiceHangsManyCallsWaitForOneLook) {
   EXPECT_EQ(service.requests().size(), 4U);
 }
 
+TEST_F(SqsCredentials, ThoseThatAlwaysExpireSoonAreLookedForNowAndThen) {
+  HttpServer service;
+  service.on("/v2", test::reply(200, answer("first", "2026-03-01T12:02:00Z")));
+  set("AWS_CONTAINER_CREDENTIALS_FULL_URI", service.url("/v2"));
+  CredentialChain kept = chain();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(id_of(kept, kNow + i * 1s), "first");
+  EXPECT_EQ(service.requests().size(), 1U);
+  EXPECT_EQ(id_of(kept, kNow + 1min), "first");
+  EXPECT_EQ(service.requests().size(), 2U);
+}
+
 TEST_F(SqsCredentials, WhereThereAreNoneItSaysWhereItLooked) {
   const auto none = chain().keys(kNow);
   ASSERT_FALSE(none);
