@@ -20,8 +20,9 @@ namespace semel {
 // The steps of the message that a handler is running. One thread at a time.
 //
 // Both calls may throw an exception that is no std::exception and must pass through the handler:
-// the lease was lost, the handler was asked to stop, or the journal and the code disagree. A
-// handler that swallows it ends in the same way.
+// the lease was lost, the handler was asked to stop, the journal and the code disagree, or the step
+// has no name that a step may have, or is none of those that were declared. A handler that swallows
+// it ends in the same way.
 class Steps {
  public:
   virtual ~Steps() = default;

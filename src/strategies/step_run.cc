@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 #include <variant>
 
@@ -121,12 +120,15 @@ const StepSpec* StepRun::spec_of(std::string_view name) const {
   return at == context_.steps->end() ? nullptr : &*at;
 }
 
-void StepRun::check_name(std::string_view name, BytesView id) const {
-  if (const auto why = core::refuse_step(name, id)) throw std::invalid_argument(*why);
-  if (context_.steps && spec_of(name) == nullptr) {
-    throw std::invalid_argument(
-        fmt::format("step \"{}\" is none of those that were declared for this handler", name));
+void StepRun::check_name(std::string_view name, BytesView id) {
+  auto why = core::refuse_step(name, id);
+  if (!why && context_.steps && spec_of(name) == nullptr) {
+    why = fmt::format("step \"{}\" is none of those that were declared for this handler", name);
   }
+  if (!why) return;
+  Decision refused = failed(std::string(reason::kHandlerNative), *std::move(why));
+  refused.thrown = true;
+  over(std::move(refused));
 }
 
 // By default the message's fingerprint, which represents the input of all its steps.

@@ -42,7 +42,7 @@ class StepRun final : public Steps {
   std::optional<Decision> load();
   StepEntry* find(std::string_view name, BytesView id);
   const StepSpec* spec_of(std::string_view name) const;
-  void check_name(std::string_view name, BytesView id) const;
+  void check_name(std::string_view name, BytesView id);
   Fingerprint input_of(BytesView input) const;
   std::optional<Decision> keep(const StepEntry& entry);
 

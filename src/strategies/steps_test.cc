@@ -461,6 +461,17 @@ TEST_F(StepsTest, ANameThatIsNotDeclaredIsTheHandlersError) {
   EXPECT_TRUE(calls_.empty());
 }
 
+TEST_F(StepsTest, ANameThatIsNotDeclaredFailsAHandlerThatSwallowsItToo) {
+  handler_ = [&](const Message&, const Attempt& attempt) {
+    try {
+      call(attempt, "parcel");
+    } catch (...) {
+    }
+    return done();
+  };
+  EXPECT_EQ(once().kind, Kind::kRetry);
+}
+
 TEST_F(StepsTest, AResultThatCannotBeKeptIsNamedAndItsStepUndone) {
   context_.limits.result = 4;
   undo_ = [](const StepUndo&) { return done(); };
