@@ -112,7 +112,7 @@ void consume(PGconn* db, rd_kafka_t* kafka) {
     }
     execute(db, "BEGIN");
     const auto work = [&](std::size_t i, semel::Transaction& tx) {
-      const std::string id(messages[i].key);
+      const std::string& id = messages[i].key;
       if (tries[id] == kMostTries) return semel::dead("tried often enough");
       const std::string item(static_cast<const char*>(batch[i]->payload), batch[i]->len);
       tx.exec("UPDATE stock SET on_hand = on_hand - 1 WHERE item = ?", item)
@@ -131,7 +131,7 @@ void consume(PGconn* db, rd_kafka_t* kafka) {
     std::set<std::int32_t> again;  // partitions: a message comes again, with those behind it
     std::chrono::milliseconds pause{0};
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const std::string id(messages[i].key);
+      const std::string& id = messages[i].key;
       if (answers[i]->kind == semel::Outcome::Kind::kRetry) ++tries[id];
       if (again.contains(batch[i]->partition)) continue;
       if (answers[i]->try_again()) {

@@ -85,10 +85,10 @@ struct GuardOptions {
   Environment* environment = nullptr;  // null: system_environment(); borrowed
 };
 
-// One message of a batch. The key is borrowed for the call.
+// One message of a batch.
 struct BatchMessage {
-  BytesView key;
-  Fingerprint fingerprint;
+  Bytes key;
+  Fingerprint fingerprint{};
 };
 
 class Guard {
@@ -124,7 +124,8 @@ class Guard {
   // returned, so run_once itself throws StatementFailed if one of them fails. An Error means that
   // this store cannot do such work (kRejected), or could not answer (kUnavailable with R250 where a
   // borrowed connection is lost): the work had no effect, or (kInDoubt) its outcome is unknown, and
-  // a second call returns it.
+  // a second call tells: kDuplicate where it was recorded. Work under a lease that was not recorded
+  // is kBusy until the lease ends, and then runs again (parked under at_most_once).
   template <class Work>
   [[nodiscard]] Result<Outcome> run_once(BytesView key, const Fingerprint& fingerprint,
                                          Work&& work) {
@@ -169,8 +170,8 @@ class Guard {
   // Error the caller must roll back: the connection may be unusable.
   //
   // An Error for a message means that the store could not answer for it: its work had no effect,
-  // or (kInDoubt) that is unknown, and a second call returns it. An exception of `work` does not
-  // leave this call.
+  // or (kInDoubt) that is unknown, and a second call tells, as of run_once. An exception of `work`
+  // does not leave this call.
   template <class Work>
   [[nodiscard]] std::vector<Result<Outcome>> run_batch(std::span<const BatchMessage> messages,
                                                        Work&& work) {

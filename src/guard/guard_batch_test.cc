@@ -41,6 +41,19 @@ std::vector<Ended> kinds(const Answered& answers) {
   return all;
 }
 
+// The texts that they were made from are gone by then.
+TEST(BatchMessageTest, HasItsOwnKey) {
+  ScriptedStore store;
+  Guard guard(store, shipments());
+  std::vector<BatchMessage> messages;
+  for (int i = 0; i < 3; ++i) {
+    const std::string id = "a key too long for a small string, number " + std::to_string(i);
+    messages.push_back({id, kOne});
+  }
+  EXPECT_EQ(kinds(guard.run_batch(messages, [](std::size_t) {})),
+            std::vector<Ended>(3, Ended::kDone));
+}
+
 class GuardBatchTest : public ::testing::Test {
  protected:
   GuardBatchTest()
