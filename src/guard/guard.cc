@@ -102,14 +102,24 @@ void Guard::Impl::stand_behind_window() {
 }
 
 void Guard::Impl::refuse_what_does_not_go() const {
-  if (!options_.steps && !options_.at_most_once && !options_.front) return;
   const auto refuse = [&](std::string_view why, std::string_view hint) {
     throw SemelError(
         rejected(fmt::format("consumer \"{}\": {}", options_.consumer, why), std::string(hint)));
   };
+  const StoreFacets facets = store_.facets();
+  if (!options_.receivers.empty() && facets.held == nullptr && !store_.traits().borrowed) {
+    refuse(fmt::format("the {} store has no queues to send to", store_.traits().name),
+           "leave GuardOptions::receivers out");
+  }
+  if (!options_.steps && !options_.at_most_once && !options_.front) return;
   if (store_.traits().borrowed) {
     refuse("on a borrowed connection all work is the transaction's",
            "GuardOptions::steps, at_most_once and front are for a store of your own");
+  }
+  if (options_.at_most_once && facets.records == nullptr) {
+    refuse(fmt::format("nobody could say how work ended: the {} store shows no records",
+                       store_.traits().name),
+           "leave GuardOptions::at_most_once out");
   }
   if (!options_.steps) return;
   if (const auto why = core::refuse_specs(*options_.steps)) {
@@ -119,7 +129,7 @@ void Guard::Impl::refuse_what_does_not_go() const {
     refuse("a step that is not done is called again, which at_most_once never does",
            "choose one of GuardOptions::steps and at_most_once");
   }
-  if (store_.facets().steps == nullptr) {
+  if (facets.steps == nullptr) {
     refuse(fmt::format("the {} store keeps no journal of steps", store_.traits().name),
            fmt::format("a store that does: {}", core::kStoresWithSteps));
   }
@@ -233,7 +243,7 @@ strategies::Context Guard::Impl::context() const {
   context.claim.want_result = true;
   context.hold = false;
   for (const auto& [name, number] : options_.receivers) {
-    // Who else sends there is not known here.
+    // Whether others send there too is not known here.
     context.destinations.emplace(name, core::Route{.to = number, .shared = true});
   }
   // The caller decides how often to call again.

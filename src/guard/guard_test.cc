@@ -251,6 +251,12 @@ TEST_F(GuardTest, OptionsAndNamesThatCannotBeAreRefused) {
     forgetful.ttl = ttl;
     EXPECT_THROW(Guard(store_, forgetful), SemelError) << ttl.count();
   }
+  GuardOptions sends = payments();
+  sends.receivers.emplace("mails", ConsumerNumber{7});
+  EXPECT_THROW(Guard(store_, sends), SemelError) << "the store has no queues";
+  GuardOptions once = payments();
+  once.at_most_once = true;
+  EXPECT_THROW(Guard(store_, once), SemelError) << "the store shows nobody what is parked";
   GuardOptions late = payments();
   late.timeout = milliseconds(-1);
   EXPECT_THROW(Guard(store_, late), SemelError);

@@ -78,10 +78,14 @@ class BorrowedSession final : public UnitSession {
   Environment& environment() noexcept override { return lent_.environment; }
   StoreTime now() noexcept override { return lent_.clock->now(); }
   void commit() override {
+    need_transaction();
     lent_.connection.execute("RELEASE semel_unit");
     open_ = false;
   }
-  void undo_all() override { lent_.connection.execute("ROLLBACK TO semel_unit"); }
+  void undo_all() override {
+    need_transaction();
+    lent_.connection.execute("ROLLBACK TO semel_unit");
+  }
   void roll_back() noexcept override {
     if (!open_) return;
     open_ = false;
@@ -92,6 +96,13 @@ class BorrowedSession final : public UnitSession {
   }
 
  private:
+  void need_transaction() const {
+    if (lent_.connection.in_transaction()) return;
+    fail({ErrorKind::kRejected, "R208",
+          fmt::format("the transaction on {} was ended within the work", lent_.connection.path()),
+          "neither COMMIT nor ROLLBACK in work, nor ON CONFLICT ROLLBACK in its tables; roll back, "
+          "and handle the messages again"});
+  }
   static std::unique_ptr<UnitParts> parts_from(Borrowed& lent) {
     if (lent.idle.empty()) {
       lent.idle.reserve(++lent.units);
@@ -147,7 +158,8 @@ class BorrowedStore final : public sql::BorrowedStore {
       if (!lent_.connection.in_transaction()) {
         fail({ErrorKind::kRejected, "R208",
               fmt::format("no transaction is open on {}", lent_.connection.path()),
-              "say BEGIN IMMEDIATE first, then COMMIT when the work is done"});
+              "say BEGIN IMMEDIATE first, then COMMIT when the work is done; if you did, the work "
+              "or ON CONFLICT ROLLBACK of a table ended it: handle the messages again"});
       }
       auto session = std::make_unique<BorrowedSession>(lent_);
       keep_numbers();

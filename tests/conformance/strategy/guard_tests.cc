@@ -279,6 +279,17 @@ TEST_F(GuardOnSqlite, WithoutAnOpenTransactionABorrowedConnectionIsRefused) {
   EXPECT_EQ(ran, 0);
 }
 
+TEST_F(GuardOnSqlite, WorkThatEndsTheCallersTransactionIsToldSo) {
+  const auto store = borrowed();
+  run("BEGIN IMMEDIATE");
+  Guard guard(*store, orders());
+  const auto outcome = guard.run_once("a", kBody, [&] { run("COMMIT"); });
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().code, "R208");
+  EXPECT_NE(outcome.error().message.find("ended within the work"), std::string::npos)
+      << outcome.error().message;
+}
+
 TEST(GuardOnMemoryStore, BatchesAndClaims) {
   const auto store = make_memory_store();
   conformance::guard_batches_plain_work(*store);
