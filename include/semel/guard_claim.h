@@ -55,8 +55,8 @@ class GuardClaim {
   //                                               is recorded. Call `begin` again to learn how the
   //                                               other holder ended it
   //
-  // An Error (kInDoubt): the effect happened, and whether it is recorded is unknown; `begin`
-  // returns it.
+  // An Error (kInDoubt): the effect happened, and whether it is recorded is unknown. `begin` tells:
+  // kDuplicate where it is, else another claim once the lease has ended.
   [[nodiscard]] Result<Outcome> complete(Bytes result = {});
   // The key can be claimed again immediately. `reason` is for people; `after` is returned as
   // Outcome::delay. Under GuardOptions::at_most_once it must mean that nothing happened.

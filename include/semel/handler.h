@@ -1,7 +1,9 @@
 // Handler: the user's work.
 //
 // A handler may throw. An exception is a failed attempt: the message is retried by the policy and
-// in the end becomes a dead letter; PayloadInvalid makes it one without a retry. Handlers are
+// in the end becomes a dead letter. PayloadInvalid makes it one without a retry, and so does a
+// statement for which a table, a column or a right is missing; three such messages in a row pause
+// the consumer. Handlers are
 // called from several threads at a time, each with another key.
 #pragma once
 

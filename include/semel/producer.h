@@ -118,7 +118,8 @@ struct ConsumerQueue {
 
 struct ProducerOptions {
   // The limit of one `send`, over all its attempts. An attempt that runs then may take up to a
-  // second more.
+  // second more; one into a ConsumerQueue as long as its store waits for a lock, such as five
+  // seconds on SQLite.
   std::chrono::milliseconds time_limit{30'000};
   // Between two attempts: doubled each time, up to the longest, and spread by chance. An endpoint
   // that asks for a longer pause (Retry-After) is obeyed.

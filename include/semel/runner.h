@@ -58,7 +58,8 @@ class Runner {
   // for longer where the caller keeps it. Throws SemelError where there is none (E069).
   explicit Runner(std::shared_ptr<Store> store, const ConfigValues& settings = {});
 
-  // Must not be destroyed, nor moved, while it runs.
+  // Must not be destroyed, nor moved, while it runs. One that was moved from may only be destroyed
+  // or assigned to.
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
@@ -113,12 +114,12 @@ class Runner {
   // False: nothing is written to stderr. By default troubles and notices are written there when no
   // observer is set. `error` and the observers report the same.
   Runner& prints(bool on);
-  // Called once in a run when a handler holds the store's transaction past its timeout and grace,
-  // or does not end in a drain; without it the process ends then, with exit code 70. Such a handler
-  // cannot be stopped, may hold the store's only write lock, and keeps its messages from every
-  // other process: the host should save its own state and end the process. Until it does, or the
-  // handler ends after all, `run` does not return. Called from a thread of the runner: it must
-  // return soon. Must not throw.
+  // Called once in a run when a handler holds the store's transaction past its timeout and ten more
+  // seconds, the grace, or does not end in a drain; without it the process ends then, with exit
+  // code 70. Such a handler cannot be stopped, may hold the store's only write lock, and keeps its
+  // messages from every other process: the host should save its own state and end the process.
+  // Until it does, or the handler ends after all, `run` does not return. Called from a thread of
+  // the runner: it must return soon. Must not throw.
   Runner& on_hung(std::function<void(std::string_view consumer, const Error& error)> hung);
 
   // Runs until `stop`, SIGTERM or SIGINT, drains, and returns an exit code: 0; 1: with `once`, a

@@ -31,7 +31,8 @@
 namespace semel {
 
 // Thrown by `query` where the database refused its statement. `sql_class` is the last part of the
-// reason `handler.sql.<class>`. Uncaught in a handler it is a failed attempt.
+// reason `handler.sql.<class>`. Uncaught in a handler it is a failed attempt; where a table,
+// a column or a right is missing, the message is dead at once.
 class StatementFailed : public SemelError {
  public:
   StatementFailed(Error error, std::string sql_class)

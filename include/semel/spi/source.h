@@ -104,7 +104,7 @@ class Source {
   virtual const SourceTraits& traits() const noexcept = 0;
 
   // Returns what is there now, and never waits. kUnavailable: the source is not reachable and
-  // reconnects by itself; it is called again. Any other error ends the consumer's run.
+  // reconnects by itself; it is called again. Any other error ends the run with all its consumers.
   virtual Result<Received> receive(const ReceiveLimits& limits) = 0;
   virtual Wakeup wakeup() = 0;
   // A drain begins: `receive` is not called any more, and what was handed out is settled before
