@@ -44,6 +44,7 @@ class Connection final : public sql::Session {
   }
   void roll_back() noexcept override;
   bool whole() const noexcept override { return wire_.whole(); }
+  bool refuses_writes() const noexcept override { return wire_.refuses_writes(); }
 
   // The same with a text in the server's own dialect.
   sql::Answer ask(const std::string& own);

@@ -180,6 +180,10 @@ bool is_lost(unsigned code) noexcept {
          code == ER_SERVER_SHUTDOWN || code == kIdleTransaction || code == ER_CONNECTION_KILLED;
 }
 
+bool only_reads(unsigned code) noexcept {
+  return code == ER_OPTION_PREVENTS_STATEMENT || code == kReadOnlyMode;
+}
+
 std::string_view sql_class_of(const Refusal& refusal) noexcept {
   return row_of(refusal.code, refusal.state).sql_class;
 }

@@ -19,6 +19,8 @@ struct Refusal {
 Error error_of(const Refusal& refusal);
 // The connection ended, or never began.
 bool is_lost(unsigned code) noexcept;
+// The server itself only reads, not the transaction.
+bool only_reads(unsigned code) noexcept;
 // The last part of a handler's reason: constraint, syntax, refused, busy, other.
 std::string_view sql_class_of(const Refusal& refusal) noexcept;
 // The remedy for an error of a handler's statement.

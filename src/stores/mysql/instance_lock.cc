@@ -172,7 +172,12 @@ std::int64_t InstanceLock::number() {
   const sql::TurnLock turn(turn_, turn_deadline());
   connected();
   if (number_ != 0) return number_;
-  if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
+  try {
+    if (last_number_ == 0 || !still_known(last_number_)) last_number_ = enter();
+  } catch (const sql::Failure&) {
+    leave_reader();
+    throw;
+  }
   number_ = last_number_;
   return number_;
 }
@@ -196,11 +201,20 @@ void InstanceLock::look_alive() {
 void InstanceLock::ask_alive() {
   if (connection_ == nullptr || !connection_->wire().alive()) return;
   try {
-    connection_->ask("SELECT 1");
+    // Refused exactly where the server would refuse this user's writes. Waits for no lock.
+    connection_->queue("START TRANSACTION READ WRITE");
+    connection_->ask("ROLLBACK");
     take_over_reservations();
   } catch (const sql::Failure&) {
-    if (connection_->wire().alive()) throw;
+    if (!leave_reader() && connection_->wire().alive()) throw;
   }
+}
+
+bool InstanceLock::leave_reader() {
+  if (connection_ == nullptr || !connection_->outdated()) return false;
+  connection_.reset();
+  number_ = 0;
+  return true;
 }
 
 // After the connection was lost: no process has taken over what this one held. Locks the row, as a

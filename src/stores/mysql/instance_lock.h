@@ -59,9 +59,12 @@ class InstanceLock final : public sql::Instances, public sql::WakeUps, public sq
   bool lock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock(const char* kind, std::int64_t number) SEMEL_REQUIRES(turn_);
   void unlock_freed() SEMEL_REQUIRES(turn_);
-  // One round trip on our own session: afterwards a loss is known.
+  // One round trip on our own session: afterwards it is known whether it was lost, and whether its
+  // server still takes writes.
   void look_alive() SEMEL_EXCLUDES(turn_);
   void ask_alive() SEMEL_REQUIRES(turn_);
+  // Ends our own session where it is outdated. False where it is not.
+  bool leave_reader() SEMEL_REQUIRES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
 

@@ -17,6 +17,8 @@
 namespace semel::mysql {
 namespace {
 
+constexpr const char* kAsksOwnSession = "START TRANSACTION READ WRITE";
+
 class MySqlInstanceLock : public testing::TestWithParam<test::SharedMySqlServer> {
  protected:
   MySqlInstanceLock() {
@@ -148,7 +150,7 @@ TEST_P(MySqlInstanceLock, TheEpochGrowsBeforeANewSessionClaims) {
   EXPECT_EQ(first.number_for(*session()), number);
   EXPECT_EQ(epoch(), before) << "nothing was lost";
   // The server of our own session vanished unnoticed; the new session is at the one that took over.
-  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  const auto cut = proxy.inject({.text = kAsksOwnSession, .then = test::TcpProxy::Then::kLose});
   EXPECT_EQ(first.number_for(*session()), number);
   EXPECT_EQ(proxy.fired(cut), 1U);
   EXPECT_GT(epoch(), before);
@@ -188,7 +190,8 @@ TEST_P(MySqlInstanceLock, AReservationOfItsOwnLateSessionIsNotLost) {
   ASSERT_NE(stays, nullptr);
   ASSERT_NE(goes, nullptr);
   first.number();
-  const auto stalled = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kStall});
+  const auto stalled =
+      proxy.inject({.text = kAsksOwnSession, .then = test::TcpProxy::Then::kStall});
   auto looking = std::async(std::launch::async, [&] { first.number_for(*session()); });
   ASSERT_TRUE(proxy.wait_fired(stalled));
   // Ends the wait for an answer; it reconnects, now or once it need not stop.
@@ -232,7 +235,7 @@ TEST_P(MySqlInstanceLock, ASweepAsksItsOwnSessionToo) {
   ASSERT_TRUE(test::comes_true([&] {
     return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
   })) << "so it counts";
-  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  const auto cut = proxy.inject({.text = kAsksOwnSession, .then = test::TcpProxy::Then::kLose});
   EXPECT_TRUE(first.gone(*session()).empty()) << "it may be coming back";
   EXPECT_EQ(proxy.fired(cut), 1U);
 }
@@ -247,7 +250,7 @@ TEST_P(MySqlInstanceLock, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTrans
   const std::int64_t number = other->number();
   other.reset();
   ASSERT_TRUE(test::comes_true([&] { return first.is_gone(*session(), number); }));
-  proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  proxy.inject({.text = kAsksOwnSession, .then = test::TcpProxy::Then::kLose});
   proxy.refuse(true);
   EXPECT_TRUE(first.gone(*session()).empty());
   proxy.refuse(false);

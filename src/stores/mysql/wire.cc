@@ -353,6 +353,7 @@ void Wire::refuse(Loss loss) {
   Refusal refusal = refusal_of(connection_);
   const bool in_doubt = loss == Loss::kInDoubt && refusal.state.starts_with("08");
   if (in_doubt || is_lost(refusal.code)) lost(loss);
+  if (only_reads(refusal.code)) refuses_writes_ = true;
   answers_.refused = std::move(refusal);
 }
 

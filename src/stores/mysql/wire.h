@@ -101,6 +101,8 @@ class Wire {
   bool whole() const noexcept;
   // The server, or a proxy, has not ended it, as far as is known here. Does not wait.
   bool alive() const noexcept;
+  // The server refused a write because it only reads.
+  bool refuses_writes() const noexcept { return refuses_writes_; }
   bool mariadb() const noexcept { return mariadb_; }
   // The number of the session, as the server reported it at the beginning.
   unsigned long session() const noexcept;
@@ -125,6 +127,7 @@ class Wire {
   std::string handed_over_;  // the savepoint that was set then; empty: none
   bool mariadb_ = false;
   bool broken_ = false;
+  bool refuses_writes_ = false;
   std::size_t most_ = 0;  // bytes in one packet
   std::string packet_;
   std::size_t sent_ = 0;

@@ -171,6 +171,7 @@ void Connection::lock_group(const LockName& group) {
 }
 
 void Connection::begin_look() {
+  pipe_.begin_look();
   pipe_.send(texts_.begin_look, {});
   open_ = true;
 }

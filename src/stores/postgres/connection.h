@@ -51,6 +51,7 @@ class Connection final : public sql::Session {
   void note_commit() noexcept override { open_ = mark_ = false; }
   void roll_back() noexcept override;
   bool whole() const noexcept override { return pipe_.whole(); }
+  bool refuses_writes() const noexcept override { return pipe_.refuses_writes(); }
 
   // The same with parameters that only PostgreSQL has.
   sql::Answer ask(const sql::SqlText& text, const WireParams& params);

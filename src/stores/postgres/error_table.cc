@@ -38,7 +38,7 @@ constexpr Row kRows[] = {
     {"57P", ErrorKind::kUnavailable, "R250", "is being stopped, or not ready yet",
      "start it, or wait: messages stay where they are until it answers", "other", true},
     {"08", ErrorKind::kUnavailable, "R250", "cannot be reached", kReached, "other", false},
-    {"25006", ErrorKind::kUnavailable, "R203", "only reads: it is a replica, or set to read only",
+    {kReadOnly, ErrorKind::kUnavailable, "R203", "only reads: it is a replica, or set to read only",
      "name the primary server in store.postgres.url; on your own connection, say BEGIN READ WRITE",
      "other", true},
     {"25P01", ErrorKind::kRejected, "R200", "has no open transaction on the connection",

@@ -9,6 +9,7 @@ namespace semel::postgres {
 
 inline constexpr std::string_view kNoSuchTable = "42P01";
 inline constexpr std::string_view kForbidden = "42501";
+inline constexpr std::string_view kReadOnly = "25006";      // the server, or the transaction
 inline constexpr std::string_view kNotSupported = "0A000";  // or tables that changed meanwhile
 
 // A SQLSTATE as a number, for Failure; zero for an empty one.

@@ -117,7 +117,8 @@ ResultPtr InstanceLock::execute(const std::string& sql) {
   // Notifications read with the answer do not make the socket readable again.
   ring_heard();
   if (went_well(result.get())) return result;
-  if (PQstatus(connection) == CONNECTION_BAD) disconnected();
+  const bool reader = state_of(result.get()) == kReadOnly && !age_.young();
+  if (reader || PQstatus(connection) == CONNECTION_BAD) disconnected();
   throw failure_of(result.get());
 }
 
@@ -136,6 +137,7 @@ PGconn* InstanceLock::connected() {
 void InstanceLock::open() {
   try {
     connection_ = connect(endpoint_);
+    age_ = sql::SessionAge();
     need_own_session(connection_, endpoint_);
     if (options_.listens) {
       execute("LISTEN " + quoted_name(channel_));
@@ -233,11 +235,18 @@ void InstanceLock::look_alive() {
 void InstanceLock::ask_alive() {
   if (connection_ == nullptr) return;
   try {
-    execute("SELECT 1");
+    // Outside of a transaction: the mode of the next one. It is on in recovery too.
+    const ResultPtr mode = execute("SELECT pg_catalog.current_setting('transaction_read_only')");
+    if (std::string_view(PQgetvalue(mode.get(), 0, 0)) == "on") fail_for_reader();
     take_over_reservations();
   } catch (const sql::Failure&) {
     if (connection_ != nullptr) throw;
   }
+}
+
+void InstanceLock::fail_for_reader() {
+  if (!age_.young()) disconnected();
+  throw sql::Failure(error_of(kReadOnly, "transaction_read_only is on"), code_of(kReadOnly));
 }
 
 // After the connection was lost: no process has taken over what this one held. A process about to

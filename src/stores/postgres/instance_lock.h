@@ -18,6 +18,7 @@
 #include "stores/sql/instances.h"
 #include "stores/sql/positions.h"
 #include "stores/sql/reserved_numbers.h"
+#include "stores/sql/session_age.h"
 #include "stores/sql/turn.h"
 #include "stores/sql/wake_ups.h"
 #include "system/event_fd.h"
@@ -72,9 +73,12 @@ class InstanceLock final : public sql::Instances, public sql::WakeUps, public sq
   void hear() noexcept SEMEL_REQUIRES(turn_);
   void ring_heard() noexcept SEMEL_REQUIRES(turn_) SEMEL_EXCLUDES(bells_mutex_);
   std::int64_t lock_key(Kind kind, std::int64_t number) const;
-  // One round trip on our own session: afterwards a loss is known.
+  // One round trip on our own session: afterwards it is known whether it was lost, and whether its
+  // server still takes writes.
   void look_alive() SEMEL_EXCLUDES(turn_);
   void ask_alive() SEMEL_REQUIRES(turn_);
+  // Throws, and ends our own session unless it is young.
+  [[noreturn]] void fail_for_reader() SEMEL_REQUIRES(turn_);
   std::int64_t enter() SEMEL_REQUIRES(turn_);
   bool still_known(std::int64_t number) SEMEL_REQUIRES(turn_);
   void disconnected() noexcept SEMEL_REQUIRES(turn_);
@@ -103,6 +107,7 @@ class InstanceLock final : public sql::Instances, public sql::WakeUps, public sq
   sql::Turn turn_;
   PGconn* connection_ SEMEL_GUARDED_BY(turn_) = nullptr;
   std::int64_t last_number_ SEMEL_GUARDED_BY(turn_) = 0;  // the last number it had; zero: none
+  sql::SessionAge age_ SEMEL_GUARDED_BY(turn_);           // of our own session
   bool opened_ SEMEL_GUARDED_BY(turn_) = false;           // once
   std::optional<std::chrono::steady_clock::time_point> reopened_ SEMEL_GUARDED_BY(turn_);
   sql::FailedConnect failed_ SEMEL_GUARDED_BY(turn_);

@@ -206,7 +206,8 @@ TEST_F(InstanceLockTest, AReservationOfItsOwnLateSessionIsNotLost) {
   ASSERT_NE(stays, nullptr);
   ASSERT_NE(goes, nullptr);
   first.number();
-  const auto stalled = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kStall});
+  const auto stalled =
+      proxy.inject({.text = "transaction_read_only", .then = test::TcpProxy::Then::kStall});
   auto looking = std::async(std::launch::async, [&] { first.number_for(*session()); });
   ASSERT_TRUE(proxy.wait_fired(stalled));
   // Ends the wait for an answer; it reconnects, now or once it need not stop.
@@ -248,7 +249,8 @@ TEST_F(InstanceLockTest, ASweepAsksItsOwnSessionToo) {
   ASSERT_TRUE(test::comes_true([&] {
     return first.gone(*session()) == std::vector{number} && first.is_gone(*session(), number);
   })) << "so it counts";
-  const auto cut = proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  const auto cut =
+      proxy.inject({.text = "transaction_read_only", .then = test::TcpProxy::Then::kLose});
   EXPECT_TRUE(first.gone(*session()).empty()) << "it may be coming back";
   EXPECT_EQ(proxy.fired(cut), 1U);
 }
@@ -263,7 +265,7 @@ TEST_F(InstanceLockTest, WhatHasNoSessionCountsNobodyAsGoneAndConnectsInNoTransa
   const std::int64_t number = other->number();
   other.reset();
   ASSERT_TRUE(test::comes_true([&] { return first.is_gone(*session(), number); }));
-  proxy.inject({.text = "SELECT 1", .then = test::TcpProxy::Then::kLose});
+  proxy.inject({.text = "transaction_read_only", .then = test::TcpProxy::Then::kLose});
   proxy.refuse(true);
   EXPECT_TRUE(first.gone(*session()).empty());
   proxy.refuse(false);

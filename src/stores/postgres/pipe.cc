@@ -293,6 +293,7 @@ void Pipe::read_one(const Sent& sent, Loss loss, std::vector<Segment>& segments)
     failed_preparation_.reset();
   }
   note_outdated(sent, result.get());
+  if (!looks_ && state_of(result.get()) == kReadOnly) refuses_writes_ = true;
   segments.back().results.push_back(std::move(result));
 }
 
@@ -351,7 +352,10 @@ std::vector<Pipe::Segment> Pipe::run(Loss loss, const system::Deadline& deadline
   for (const Sent& one : sent) read_one(one, loss, segments);
   segments.pop_back();
   stop();
-  if (PQtransactionStatus(connection_) == PQTRANS_IDLE) ++transactions_;
+  if (PQtransactionStatus(connection_) == PQTRANS_IDLE) {
+    ++transactions_;
+    looks_ = false;
+  }
   if (!outdated_) return segments;
   failed_preparation_.reset();
   const sql::Failure failed = *std::exchange(outdated_, std::nullopt);

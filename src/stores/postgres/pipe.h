@@ -88,6 +88,12 @@ class Pipe {
   // it was prepared: then all are prepared anew, and a second failure is the statement's own.
   std::vector<Segment> run(Loss loss, const system::Deadline& deadline = kWithoutEnd);
 
+  // The transaction that is sent next is read-only: until it ends, a refused write says nothing
+  // about the server.
+  void begin_look() noexcept { looks_ = true; }
+  // The server refused a write because it only reads.
+  bool refuses_writes() const noexcept { return refuses_writes_; }
+
   bool owned() const noexcept { return owned_; }
   // Open, without an unexpected message, and without an open transaction (not checked on a borrowed
   // connection). Does not wait.
@@ -139,6 +145,8 @@ class Pipe {
   const bool owned_;
   bool blocks_ = true;  // the owner's setting
   bool broken_ = false;
+  bool looks_ = false;
+  bool refuses_writes_ = false;
   std::vector<Sent> sent_;
   std::size_t kept_back_ = 0;  // statements since libpq's buffer was last flushed
   std::size_t most_kept_back_ = kFirstPart;

@@ -127,7 +127,7 @@ class LookWork final : public sql::LookWork {
     }
     const auto segments = pipe.run(Loss::kNothingDone);
     const PGresult* const answer = segments.back().results.back().get();
-    const bool writes = state_of(answer) == "25006";
+    const bool writes = state_of(answer) == kReadOnly;
     auto judged = writes ? std::variant<sql::Ran, sql::Broke>()
                          : judge(answer, statement.statement->returns_rows);
     std::optional<Rows> rows;

@@ -49,6 +49,17 @@ std::unique_ptr<Session> Pool::take_idle() {
   return session;
 }
 
+// An idle one that is not young; null where there is none.
+std::unique_ptr<Session> Pool::take_old() {
+  const system::MutexLock lock(mutex_);
+  const auto old =
+      std::ranges::find_if(idle_, [](const auto& session) { return !session->age().young(); });
+  if (old == idle_.end()) return nullptr;
+  auto session = std::move(*old);
+  idle_.erase(old);
+  return session;
+}
+
 std::unique_ptr<Session> Pool::connect() {
   try {
     auto session = connect_();
@@ -73,8 +84,12 @@ std::unique_ptr<Session> Pool::connect() {
 }
 
 void Pool::give_back(std::unique_ptr<Session> session) noexcept {
-  const bool whole = session->whole();
+  const bool outdated = session->outdated();
+  const bool whole = !outdated && session->whole();
   if (!whole) session.reset();
+  while (outdated && take_old() != nullptr) {
+    // Closed, without the lock.
+  }
   {
     const system::MutexLock lock(mutex_);
     --lent_;

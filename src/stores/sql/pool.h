@@ -28,7 +28,8 @@ class Pool {
   // Where the server gives no more of them (R254) it fails; for a while after that it lends only
   // the open ones, and waits for them.
   std::unique_ptr<Session> lend() SEMEL_EXCLUDES(mutex_);
-  // A session that is not whole is closed.
+  // A session that is not whole is closed. With one that is outdated, so are the idle ones that are
+  // not young: they are at the same server.
   void give_back(std::unique_ptr<Session> session) noexcept SEMEL_EXCLUDES(mutex_);
   std::chrono::milliseconds patience() const noexcept { return patience_; }
 
@@ -40,6 +41,7 @@ class Pool {
   }
   // Null where there is none.
   std::unique_ptr<Session> take_idle() SEMEL_EXCLUDES(mutex_);
+  std::unique_ptr<Session> take_old() SEMEL_EXCLUDES(mutex_);
   std::unique_ptr<Session> connect() SEMEL_EXCLUDES(mutex_);
 
   const Connect connect_;

@@ -4,12 +4,15 @@
 #include <chrono>
 
 #include "stores/sql/numbers.h"
+#include "stores/sql/session_age.h"
 #include "stores/sql/statements.h"
 
 namespace semel::sql {
 
 class Session : public Statements, public Numbers {
  public:
+  explicit Session(SessionAge age = SessionAge()) noexcept : age_(age) {}
+
   // The server's clock, read anew. Only it decides what expires.
   virtual StoreTime now() = 0;
 
@@ -25,12 +28,19 @@ class Session : public Statements, public Numbers {
   virtual void roll_back() noexcept = 0;
   // Whether it can be used again.
   virtual bool whole() const noexcept = 0;
+  // The server refused a write because the server itself only reads. A write in a transaction that
+  // was begun for a look does not count.
+  virtual bool refuses_writes() const noexcept { return false; }
+  // Its server only reads, and a new session may find one that takes writes.
+  bool outdated() const noexcept { return refuses_writes() && !age_.young(); }
+  SessionAge age() const noexcept { return age_; }
 
   // The instance whose lock it shares (Instances::number_for); zero: none.
   std::int64_t stands_for() const noexcept { return stands_for_; }
   void stand_for(std::int64_t instance) noexcept { stands_for_ = instance; }
 
  private:
+  const SessionAge age_;
   std::int64_t stands_for_ = 0;
 };
 
