@@ -176,8 +176,8 @@ bool finish_opening(PGconn* connection, const Endpoint& endpoint, seconds limit)
   return true;
 }
 
-Opening opened(const Endpoint& endpoint) {
-  Opening connection = begin_opening(endpoint.url, nullptr);
+Opening opened(const Endpoint& endpoint, const HostList* among) {
+  Opening connection = begin_opening(endpoint.url, among);
   HostList hosts(connection.get());
   for (;;) {
     const seconds limit = limit_of(connection.get());
@@ -227,11 +227,9 @@ void set_up(PGconn* connection, const Endpoint& endpoint, seconds limit) {
             1);
 }
 
-}  // namespace
-
-PGconn* connect(const Endpoint& endpoint) {
-  check_url(endpoint.url);
-  Opening connection = opened(endpoint);
+// `hosts`: as in begin_opening.
+Opening ready(const Endpoint& endpoint, const HostList* hosts) {
+  Opening connection = opened(endpoint, hosts);
   if (PQserverVersion(connection.get()) < kOldestServer) {
     sql::fail({ErrorKind::kRejected, "R258", "the PostgreSQL server is older than version 12",
                "use a newer server"},
@@ -240,7 +238,42 @@ PGconn* connect(const Endpoint& endpoint) {
   PQsetNoticeReceiver(
       connection.get(), [](void*, const PGresult*) {}, nullptr);
   set_up(connection.get(), endpoint, limit_of(connection.get()));
-  return connection.release();
+  return connection;
+}
+
+bool takes_writes(PGconn* connection, const Endpoint& endpoint) {
+  system::Deadline deadline(limit_of(connection), endpoint.stops, kConnectAfterStop);
+  const ResultPtr mode = exchange(connection, "SHOW transaction_read_only", deadline);
+  if (mode == nullptr) sql::fail(unreachable("it did not answer in time"), 1);
+  return went_well(mode.get()) && std::string_view(PQgetvalue(mode.get(), 0, 0)) == "off";
+}
+
+// Null where none of them takes writes, or the rest cannot be reached.
+Opening writer_among(HostList hosts, const Endpoint& endpoint) {
+  try {
+    for (;;) {
+      Opening one = ready(endpoint, &hosts);
+      if (takes_writes(one.get(), endpoint)) return one;
+      if (!hosts.drop_current(one.get())) return nullptr;
+    }
+  } catch (const sql::Failure&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+// libpq uses the first server that answers, which may be a former primary. Where none takes writes,
+// that one is used: it can be read.
+PGconn* connect(const Endpoint& endpoint) {
+  check_url(endpoint.url);
+  Opening first = ready(endpoint, nullptr);
+  HostList others(first.get());
+  const bool any = option_of(first.get(), "target_session_attrs") == "any";
+  if (any && others.drop_current(first.get()) && !takes_writes(first.get(), endpoint)) {
+    if (Opening writer = writer_among(std::move(others), endpoint)) return writer.release();
+  }
+  return first.release();
 }
 
 system::Deadline short_deadline(const Endpoint& endpoint) noexcept {

@@ -208,6 +208,33 @@ TEST(PostgresConnect, BehindAnAddressThatSaysNothingTheNextIsTried) {
   EXPECT_EQ(error.code, "R250") << error.message;
 }
 
+// A former primary that stays up accepts connections, and comes first in the address.
+TEST(PostgresConnect, BehindAServerThatOnlyReadsTheNextIsTried) {
+  PostgresServer::Options options = PostgresServer::fast();
+  options.settings.emplace_back("default_transaction_read_only=on");
+  const PostgresServer reader(options);
+  const int writer = PostgresServer::shared().port();
+  const FullPort full;
+  const auto port_used = [](std::initializer_list<int> ports, std::string_view words = "") {
+    std::string hosts, list;
+    for (const int port : ports) {
+      hosts += hosts.empty() ? "127.0.0.1" : ",127.0.0.1";
+      list += fmt::format("{}{}", list.empty() ? "" : ",", port);
+    }
+    const auto connection = connected(fmt::format(
+        "host={} port={} user=postgres dbname=postgres connect_timeout=1 {}", hosts, list, words));
+    return std::stoi(PQport(connection.get()));
+  };
+  EXPECT_EQ(port_used({reader.port(), writer}), writer);
+  EXPECT_EQ(port_used({reader.port(), full.port(), writer}), writer);
+  EXPECT_EQ(port_used({writer, reader.port()}), writer);
+  // Looks need no more.
+  EXPECT_EQ(port_used({reader.port()}), reader.port());
+  EXPECT_EQ(port_used({reader.port(), reader.port()}), reader.port());
+  EXPECT_EQ(port_used({reader.port(), full.port()}), reader.port());
+  EXPECT_EQ(port_used({writer, reader.port()}, "target_session_attrs=read-only"), reader.port());
+}
+
 TEST(PostgresConnect, AStopEndsWhateverItWaitsFor) {
   for (const bool greets : {true, false}) {
     SCOPED_TRACE(greets);
