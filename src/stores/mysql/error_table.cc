@@ -18,6 +18,8 @@ constexpr unsigned kIdleTransaction = 4031;  // MySQL: disconnected for having b
 constexpr unsigned kCheckMariaDb = 4025;
 constexpr unsigned kCheckMySql = 3819;
 constexpr unsigned kReadOnlyMode = 1836;
+constexpr unsigned kHookFailed = 3100;      // MySQL: group replication's, before a commit
+constexpr unsigned kUndoneInCommit = 3101;  // MySQL: by group replication
 constexpr unsigned kRowTooBig = 1118;
 constexpr unsigned kKilledQuery = 1317;
 constexpr unsigned kStatementTimeoutMariaDb = 1969;
@@ -44,6 +46,10 @@ constexpr const char* kReached = "check host and port in store.mysql.url, and th
 constexpr Row kRows[] = {
     {ER_LOCK_DEADLOCK, ErrorKind::kRetryTransaction, "R200",
      "undid the transaction for another one's sake", kNoHint, "busy", true},
+    {kHookFailed, ErrorKind::kRetryTransaction, "R200",
+     "undid the transaction on behalf of its replication group", kNoHint, "busy", true},
+    {kUndoneInCommit, ErrorKind::kRetryTransaction, "R200",
+     "undid the transaction on behalf of its replication group", kNoHint, "busy", true},
     {ER_LOCK_WAIT_TIMEOUT, ErrorKind::kBlocked, "R206", "has a row locked by another transaction",
      "end the other transaction: information_schema.INNODB_TRX tells whose it is", "busy", true},
     {kNoWait, ErrorKind::kBlocked, "R206", "has a row locked by another transaction", kNoHint,
@@ -137,6 +143,10 @@ constexpr Row kRows[] = {
 
 constexpr Row kUnreachable = {
     0, ErrorKind::kUnavailable, "R250", "cannot be reached", kReached, "other", true};
+constexpr Row kUndone = {0,       ErrorKind::kRetryTransaction,
+                         "R200",  "undid the transaction for another one's sake",
+                         kNoHint, "busy",
+                         true};
 constexpr Row kRow = {0,       ErrorKind::kRejected, "R200", "refused a row",
                       kNoHint, "constraint",         false};
 constexpr Row kSyntax = {
@@ -150,6 +160,7 @@ const Row& row_of(unsigned code, std::string_view state) noexcept {
   if (is_lost(code)) return kUnreachable;
   if (state.starts_with("23") || state.starts_with("22")) return kRow;
   if (state.starts_with("08")) return kUnreachable;
+  if (state.starts_with("40")) return kUndone;
   // Errors without a state of their own are HY000: among them values that do not fit.
   constexpr unsigned kValues[] = {ER_NO_DEFAULT_FOR_FIELD, ER_TRUNCATED_WRONG_VALUE_FOR_FIELD,
                                   WARN_DATA_TRUNCATED, ER_TRUNCATED_WRONG_VALUE};
@@ -182,6 +193,12 @@ bool is_lost(unsigned code) noexcept {
 
 bool only_reads(unsigned code) noexcept {
   return code == ER_OPTION_PREVENTS_STATEMENT || code == kReadOnlyMode;
+}
+
+// Group replication sends a transaction to the group first, and then waits for its verdict. A
+// server that leaves the group, or fails, while it waits undoes the transaction with these errors.
+bool may_be_replicated(unsigned code) noexcept {
+  return code == kHookFailed || code == kUndoneInCommit;
 }
 
 std::string_view sql_class_of(const Refusal& refusal) noexcept {

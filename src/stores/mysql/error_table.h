@@ -21,6 +21,9 @@ Error error_of(const Refusal& refusal);
 bool is_lost(unsigned code) noexcept;
 // The server itself only reads, not the transaction.
 bool only_reads(unsigned code) noexcept;
+// For a COMMIT: the server undid the transaction, but its replication group may have it, and keep
+// it.
+bool may_be_replicated(unsigned code) noexcept;
 // The last part of a handler's reason: constraint, syntax, refused, busy, other.
 std::string_view sql_class_of(const Refusal& refusal) noexcept;
 // The remedy for an error of a handler's statement.

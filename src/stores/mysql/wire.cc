@@ -351,8 +351,8 @@ bool Wire::exchange(const std::string& packet) {
 // An error of class 08 may be a proxy's that lost the server, after a commit was sent to that.
 void Wire::refuse(Loss loss) {
   Refusal refusal = refusal_of(connection_);
-  const bool in_doubt = loss == Loss::kInDoubt && refusal.state.starts_with("08");
-  if (in_doubt || is_lost(refusal.code)) lost(loss);
+  const bool unknown = refusal.state.starts_with("08") || may_be_replicated(refusal.code);
+  if ((loss == Loss::kInDoubt && unknown) || is_lost(refusal.code)) lost(loss);
   if (only_reads(refusal.code)) refuses_writes_ = true;
   answers_.refused = std::move(refusal);
 }

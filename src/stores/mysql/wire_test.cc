@@ -62,6 +62,27 @@ TEST_F(MySqlWire, ALostServerIsInDoubtBehindAProxyToo) {
   EXPECT_FALSE(wire_.whole());
 }
 
+// A server of a replication group sends the transaction to the group before it undoes it.
+TEST_F(MySqlWire, ACommitThatGroupReplicationRefusesIsInDoubt) {
+  for (const char* const refusal : {"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 3100",
+                                    "SIGNAL SQLSTATE '40000' SET MYSQL_ERRNO = 3101"}) {
+    SCOPED_TRACE(refusal);
+    Wire wire(target_of(test::MariaDbServer::shared().url(database_)));
+    wire.send(refusal);
+    const Answers answers = wire.run(Loss::kNothingDone);
+    ASSERT_TRUE(answers.refused) << "before the commit nothing was sent";
+    EXPECT_EQ(error_of(*answers.refused).kind, ErrorKind::kRetryTransaction);
+    wire.send(refusal);
+    try {
+      wire.run(Loss::kInDoubt);
+      FAIL();
+    } catch (const sql::Failure& failed) {
+      EXPECT_EQ(failed.error().kind, ErrorKind::kInDoubt) << failed.error().message;
+    }
+    EXPECT_FALSE(wire.whole());
+  }
+}
+
 TEST_F(MySqlWire, RowsThatWereFoundCountAsChanged) {
   run({"CREATE TABLE t (a INT PRIMARY KEY, b INT)", "INSERT INTO t VALUES (1, 1), (2, 2)"});
   Answers answers = run({"UPDATE t SET b = 1", "UPDATE t SET b = 1",
