@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+from concurrent.futures import Future
 
 import pytest
 
@@ -74,6 +75,30 @@ def test_aio_once_records_nothing_where_the_work_has_yet_to_be_run():
             return coroutine_function(key)
 
         with pytest.raises(TypeError, match="has not been done"):
+            await handle("a")
+        assert claims.memory.state_of("a") == "retrying"
+
+    asyncio.run(scenario())
+
+
+# What was submitted may fail, and a map has made nothing yet: recorded as done, the effect would be lost.
+@pytest.mark.parametrize("made, mend", [(lambda key: Future(), "its result"), (lambda key: map(str, [key]), "a list"),
+                                        (lambda key: iter([key]), "a list")], ids=["future", "map", "iterator"])
+def test_once_records_nothing_where_the_work_may_still_fail(made, mend):
+    claims = MemoryClaims()
+    handle = semel.once(claims, key="key")(made)
+    with pytest.raises(TypeError, match=f"has not been done.*{mend}"):
+        handle("a")
+    assert claims.state_of("a") == "retrying"
+
+    async def scenario():
+        claims = AioMemory()
+
+        @semel.aio.once(claims, key="key")
+        async def handle(key):
+            return made(key)
+
+        with pytest.raises(TypeError, match=f"has not been done.*{mend}"):
             await handle("a")
         assert claims.memory.state_of("a") == "retrying"
 

@@ -7,6 +7,8 @@ import inspect
 import json
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Callable, Optional, Protocol, TypeVar, Union
@@ -231,12 +233,18 @@ def refuse_generator_function(work: Any) -> None:
 
 
 def refuse_unfinished(value: Any) -> None:
-    """Raises where the work has yet to be run: nothing may be recorded as done."""
-    if not (inspect.isawaitable(value) or inspect.isgenerator(value) or inspect.isasyncgen(value)):
+    """Raises where the work has yet to be run, or may still fail: nothing may be recorded as done."""
+    if inspect.isawaitable(value):
+        mend = "await it under semel.aio.once"
+    elif isinstance(value, Future):
+        mend = "wait for it, and return its result()"
+    elif isinstance(value, (Iterator, AsyncIterator)):
+        mend = "go through it, and return a list"
+    else:
         return
     if inspect.iscoroutine(value):
         value.close()
-    raise TypeError(f"the work returned {value!r} and has not been done: await it under semel.aio.once")
+    raise TypeError(f"the work returned {value!r} and has not been done: {mend}")
 
 
 def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Optional[Part] = None,
@@ -249,7 +257,8 @@ def once(claims: Union[Claims, Callable[..., Claims]], *, key: Part, payload: Op
     ``wait`` and ``timeout``: as of ``semel.claim``.
     Raises a NotDone (Busy, Conflict, Dead, Parked, Invalid) where the work is not this caller's to do.
     Refuses a coroutine or generator function by a TypeError: its call alone makes no effect; and the name of
-    an argument that the function does not have by a Refused.
+    an argument that the function does not have by a Refused. A future or an iterator that the work returns is
+    a TypeError too, and the claim is given back.
     """
 
     def decorate(work: Work) -> Work:
