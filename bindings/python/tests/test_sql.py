@@ -8,7 +8,9 @@ import uuid
 
 import psycopg
 import psycopg2
+import psycopg2.extras
 import pytest
+from psycopg.rows import dict_row, namedtuple_row
 
 import semel
 import semel.aio
@@ -28,6 +30,43 @@ def connection(request, database):
 @pytest.fixture
 def key():
     return uuid.uuid4().hex[:20]
+
+
+# Whatever the connection makes of its rows.
+ROWS = {"psycopg dict": (psycopg, {"row_factory": dict_row}),
+        "psycopg namedtuple": (psycopg, {"row_factory": namedtuple_row}),
+        "psycopg2 dict": (psycopg2, {"cursor_factory": psycopg2.extras.RealDictCursor}),
+        "psycopg2 list": (psycopg2, {"cursor_factory": psycopg2.extras.DictCursor}),
+        "psycopg2 namedtuple": (psycopg2, {"cursor_factory": psycopg2.extras.NamedTupleCursor})}
+
+
+@pytest.mark.parametrize("driver, factory", ROWS.values(), ids=ROWS.keys())
+def test_rows_of_any_factory_are_read(database, key, driver, factory):
+    connection = driver.connect(database, **factory)
+    mails = semel.Transaction(connection, "mails")
+    batch = mails.claim_many([(key, b"p"), (key + " b", b"p")])
+    assert all(one.first for one in batch) and [one.key for one in batch] == [key, key + " b"]
+    batch[0].done("r")
+    connection.commit()
+    assert mails.claim(key, b"p").result == b"r"
+    connection.close()
+    with semel.SqlClaims(lambda: driver.connect(database, **factory), consumer="mails") as claims:
+        with semel.claim(claims, key + " c") as held:
+            assert held.first and held.lease == 60.0
+            held.renew(30)
+            held.result = "s"
+        met = claims.claim(key + " c")
+        assert (met.outcome, met.result) == (semel.Outcome.DUPLICATE, b"s")
+
+
+def test_aio_rows_of_a_factory_are_read(database, key):
+    async def scenario():
+        async with await psycopg.AsyncConnection.connect(database, row_factory=dict_row) as connection:
+            mails = semel.aio.Transaction(connection, "mails")
+            assert (await mails.claim(key)).first
+            assert [one.outcome.value for one in await mails.claim_many([(key, None)])] == ["duplicate"]
+
+    asyncio.run(scenario())
 
 
 def driver_of(connection):

@@ -23,7 +23,7 @@ from ._deadlines import DEADLINES, connected
 from ._errors import Refused, Unavailable, lease_lost
 from ._fork import leave_to_parent, made_anew
 from ._http import End, check_how, checked_ends, plain_text
-from ._sql import check_schema, key_fault, refusal_of
+from ._sql import check_schema, key_fault, refusal_of, values_of
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
@@ -255,7 +255,7 @@ class SqlClaims:
     def _row(connection: Any, sql: str, parameters: list[Any]) -> Sequence[Any]:
         cursor = connection.cursor()
         cursor.execute(sql, parameters)
-        row: Sequence[Any] = cursor.fetchone()
+        row = values_of(cursor.fetchone())
         cursor.close()
         return row
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Optional, Sequence
 
@@ -54,6 +55,12 @@ def _is_django(connection: Any) -> bool:
     return hasattr(connection, "in_atomic_block") and hasattr(connection, "get_autocommit")
 
 
+def values_of(row: Any) -> Sequence[Any]:
+    """The columns in their order, also where a factory of the connection makes mappings of its rows."""
+    values: Sequence[Any] = tuple(row.values()) if isinstance(row, Mapping) else row
+    return values
+
+
 def rows_of(connection: Any, sql: str, parameters: list[Any]) -> list[Sequence[Any]]:
     """By the connection's own cursor, or as SQLAlchemy runs a statement of its driver."""
     if _is_sqlalchemy(connection):
@@ -61,7 +68,7 @@ def rows_of(connection: Any, sql: str, parameters: list[Any]) -> list[Sequence[A
     cursor = connection.cursor()
     try:
         cursor.execute(sql, parameters)
-        return list(cursor.fetchall())
+        return [values_of(row) for row in cursor.fetchall()]
     finally:
         cursor.close()
 

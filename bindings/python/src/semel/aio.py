@@ -187,7 +187,7 @@ class Transaction:
         async with self._connection.cursor() as cursor:
             try:
                 await cursor.execute(sql, parameters)
-                return list(await cursor.fetchall())
+                return [_sql.values_of(row) for row in await cursor.fetchall()]
             except Exception as error:
                 refused = _sql.refusal_of(error, self._schema)
                 if refused is None:
