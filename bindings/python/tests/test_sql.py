@@ -32,6 +32,51 @@ def key():
     return uuid.uuid4().hex[:20]
 
 
+LONGEST_RESULT = 1 << 20  # of the functions
+
+
+def test_a_result_that_is_too_large_is_left_out(connection, key):
+    mails = semel.Transaction(connection, "mails")
+    with pytest.raises(semel.Refused, match="R271.*1048577 bytes, the limit is 1048576"):
+        with semel.claim(mails, key) as held:
+            make_effect(connection, key)
+            held.result = b"x" * (LONGEST_RESULT + 1)
+    assert held.ended
+    with semel.claim(mails, key + "b") as held:
+        make_effect(connection, key + "b")
+        with pytest.raises(semel.Refused, match="R271"):
+            held.done(b"x" * (LONGEST_RESULT + 1))
+    with pytest.raises(TypeError):
+        with semel.claim(mails, key + "c") as held:
+            make_effect(connection, key + "c")
+            held.done(7)
+    with semel.claim(mails, key + "d") as held:
+        held.result = b"x" * LONGEST_RESULT
+    connection.commit()
+    assert [effects(connection, key + end) for end in ("", "b", "c")] == [1, 1, 1]
+    met = mails.claim_many([(key + end, None) for end in ("", "b", "c", "d")])
+    assert {one.outcome for one in met} == {semel.Outcome.DUPLICATE}
+    assert [one.result and len(one.result) for one in met] == [None, None, None, LONGEST_RESULT]
+
+
+def test_aio_a_result_that_is_too_large_is_left_out(database, key):
+    async def scenario():
+        async with await psycopg.AsyncConnection.connect(database) as connection:
+            mails = semel.aio.Transaction(connection, "mails")
+            for name in (key, key + "b"):
+                with pytest.raises(semel.Refused, match="R271"):
+                    async with semel.aio.claim(mails, name) as held:
+                        held.result = b"x" * (LONGEST_RESULT + 1)
+                        if name != key:
+                            await held.done(held.result)
+                assert held.ended
+            await connection.commit()
+            for name in (key, key + "b"):
+                assert (await mails.claim(name)).outcome is semel.Outcome.DUPLICATE
+
+    asyncio.run(scenario())
+
+
 # Whatever the connection makes of its rows.
 ROWS = {"psycopg dict": (psycopg, {"row_factory": dict_row}),
         "psycopg namedtuple": (psycopg, {"row_factory": namedtuple_row}),

@@ -159,7 +159,7 @@ class Claim:
         try:
             self._end("done", result=result)
         except UNKEPT:
-            if result is None or self.ended or not self._ends_alone:
+            if result is None or self.ended:
                 raise
             self._end("done")
             raise

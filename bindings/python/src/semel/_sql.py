@@ -14,6 +14,8 @@ from ._errors import NotInTransaction, Refused
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*\Z")
 #: Fails, and with it the transaction: the record of a claim must not be committed with half of its effect.
 FAILS = "SELECT CAST('semel: the block of a claim has raised: roll this transaction back' AS integer)"
+# The limit of the functions, whatever a config says. An error of theirs would end the caller's transaction.
+_LONGEST_RESULT = 1024 * 1024
 _IDLE = 0  # a state of a transaction, as libpq has it
 
 
@@ -135,6 +137,9 @@ def _claim_many_call(schema: str, consumer: str, keys: list[str],
 
 
 def done_call(schema: str, consumer: str, key: str, result: bytes) -> tuple[str, list[Any]]:
+    if len(result) > _LONGEST_RESULT:
+        raise Refused(f"the result has {len(result)} bytes, the limit is {_LONGEST_RESULT}", "R271",
+                      "keep it elsewhere, and where it is in the result")
     return f"SELECT {schema}.done(%s::text, %s::text, %s::bytea)", [consumer, key, result]
 
 

@@ -60,7 +60,7 @@ class Claim(_Claim):
         try:
             await self._end_async("done", result=result)
         except UNKEPT:
-            if result is None or self.ended or not self._ends_alone:
+            if result is None or self.ended:
                 raise
             await self._end_async("done")
             raise
