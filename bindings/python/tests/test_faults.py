@@ -121,6 +121,40 @@ def test_a_block_that_said_done_gives_nothing_back(server):
     assert [asked["claims"][0]["as"] for asked in server.asked["finish"]] == ["done"] * 3
 
 
+def test_a_block_that_said_done_by_a_batch_gives_nothing_back(server):
+    server.scripts["finish"] = [told({}, 503)]
+    claims = server.claims(patience=0)
+    with pytest.raises(semel.Unavailable):
+        with semel.claim(claims, "a") as held:
+            claims.finish_many([semel.End(held, result="r")])
+
+    async def scenario():
+        claims = server.claims(semel.aio.HttpClaims, patience=0)
+        async with semel.aio.claim(claims, "a") as held:
+            await claims.finish_many([semel.End(held, result="r")])
+
+    with pytest.raises(semel.Unavailable):
+        asyncio.run(scenario())
+    assert [asked["claims"][0]["as"] for asked in server.asked["finish"]] == ["done"] * 2
+
+
+def test_a_renewal_that_meets_a_batch_loses_no_lease(server):
+    claims, met = server.claims(), []
+    with semel.claim(claims, "a") as held:
+        server.before["finish"] = lambda: met.append(held._being_ended)
+        assert claims.finish_many([semel.End(held)]) == [True]
+    assert held.ended and met == [True]
+
+
+def test_a_batch_that_is_refused_may_be_given_back(server):
+    server.scripts["finish"] = [told({"code": "R344"}, 400), told(DONE)]
+    claims = server.claims()
+    with pytest.raises(semel.Refused):
+        with semel.claim(claims, "a") as held:
+            claims.finish_many([semel.End(held, "dead")])
+    assert [asked["claims"][0]["as"] for asked in server.asked["finish"]] == ["dead", "retry"]
+
+
 def test_aio_a_block_whose_done_takes_too_long_gives_nothing_back(server):
     answers = threading.Event()
     server.before["finish"] = lambda: answers.wait(60)

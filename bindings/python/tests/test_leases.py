@@ -36,6 +36,7 @@ class Connection:
         self.hangs = hangs
         self.ours, self.servers = socket.socketpair()
         self.closed = False
+        self.asked = []
 
     def fileno(self):
         return self.ours.fileno()
@@ -57,6 +58,7 @@ class Cursor:
 
     def execute(self, sql, parameters):
         self.function = sql.split("semel.")[1].split("(")[0]
+        self.connection.asked.append(self.function)
         if self.function in self.connection.hangs:
             self.connection.ours.recv(1)  # until the call is cut
             raise OperationalError("the connection was ended")
@@ -79,6 +81,9 @@ class Driver:
             time.sleep(self.slow)
         self.made.append(Connection(self.hangs))
         return self.made[-1]
+
+    def asked(self):
+        return [function for one in self.made for function in one.asked]
 
 
 # Its third is a second. A test may be late by so much as no lease is.
@@ -175,6 +180,16 @@ def test_aio_a_runtime_error_of_a_renewal_does_not_end_the_renewals(monkeypatch)
 
     asyncio.run(scenario())
     assert len(asked) >= 2, "it was asked again"
+
+
+def test_a_block_that_said_done_by_a_batch_gives_nothing_back():
+    driver = Driver(hangs=("complete",))
+    with semel.SqlClaims(driver.connect, consumer="mails", patience=0, timeout=0.3) as claims:
+        first, second = claims.claim("a"), claims.claim("b")
+        with pytest.raises(semel.Unavailable):
+            with semel.claim(claims, "c") as held:
+                claims.finish_many([semel.End(one) for one in (first, second, held)])
+    assert driver.asked() == ["begin"] * 3 + ["complete"], "none is given back"
 
 
 def test_claims_that_are_closed_leave_no_threads():

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 import uuid
 from base64 import b64decode, b64encode
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Optional, Sequence
 from urllib.parse import quote
@@ -79,6 +80,16 @@ def checked_ends(ends: Iterable[End]) -> list[End]:
         if end.result is not None:
             as_bytes(end.result)
     return checked
+
+
+@contextmanager
+def ended_by(ends: Iterable[End]) -> Iterator[list[End]]:
+    """Around the call that ends them all: what a block has said of its claim is believed, answered or not."""
+    checked = checked_ends(ends)
+    with ExitStack() as stack:
+        for end in checked:
+            stack.enter_context(end.claim._ended_by(end.how))
+        yield checked
 
 
 def _milliseconds(seconds: float) -> str:
@@ -232,7 +243,10 @@ class HttpClaims:
         Where a result cannot be kept its claim is done without it, and after all others Refused is raised.
         After Unavailable ``ended`` of each claim says whether it is: give the others once more.
         """
-        said = checked_ends(ends)
+        with ended_by(ends) as said:
+            return self._finish_all(said)
+
+    def _finish_all(self, said: list[End]) -> list[bool]:
         answers = self._finish(said)
         unkept = [end for end, answer in zip(said, answers)
                   if answer["outcome"] == "invalid" and end.how == "done" and end.result is not None]

@@ -22,7 +22,7 @@ from ._claim import (
 from ._deadlines import DEADLINES, connected
 from ._errors import Refused, Unavailable, lease_lost
 from ._fork import leave_to_parent, made_anew
-from ._http import End, check_how, checked_ends, plain_text
+from ._http import End, check_how, ended_by, plain_text
 from ._sql import check_schema, key_fault, refusal_of, values_of
 
 _FIRST_WAIT = 0.02
@@ -109,9 +109,13 @@ class SqlClaims:
 
         Where a result cannot be kept its claim is done without it, and after all others Refused is raised.
         """
+        with ended_by(ends) as said:
+            return self._finish_all(said)
+
+    def _finish_all(self, said: list[End]) -> list[bool]:
         taken: list[bool] = []
         refused: Optional[Refused] = None
-        for end in checked_ends(ends):
+        for end in said:
             try:
                 taken.append(self._finish(end))
             except Refused as error:

@@ -15,7 +15,7 @@ from ._claim import Claim as _Claim
 from ._claim import UNKEPT, Item, Payload, as_bytes, invalid_claim, lease_clock
 from ._errors import LeaseLost
 from ._fork import made_anew
-from ._http import End
+from ._http import End, ended_by
 from ._once import (
     Block,
     Options,
@@ -118,7 +118,8 @@ class _OnThreads:
         return [Claim.of(one, self) for one in answered]
 
     async def finish_many(self, ends: Iterable[End]) -> list[bool]:
-        return await _on(self._callers, self._claims.finish_many, list(ends))
+        with ended_by(ends) as said:
+            return await _on(self._callers, self._claims.finish_many, said)
 
     async def end_claim(self, claim: _Claim, how: str, result: Optional[bytes],
                         after: Optional[float], error: str) -> None:

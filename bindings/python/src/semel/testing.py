@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, Optional, Sequence
 
 from ._claim import Claim, Item, Outcome, Payload, as_bytes, fingerprint_of, invalid_claim, key_fault
 from ._errors import LeaseLost, lease_lost
-from ._http import End, check_how, checked_ends
+from ._http import End, check_how, ended_by
 
 _NO_FINGERPRINT = bytes(16)
 
@@ -83,14 +83,15 @@ class MemoryClaims:
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
         taken = []
-        for end in checked_ends(ends):
-            try:
-                kept = None if end.result is None else as_bytes(end.result)
-                self.end_claim(end.claim, end.how, kept, end.after, end.error)
-                taken.append(True)
-            except LeaseLost:
-                taken.append(False)
-            end.claim.ended = True
+        with ended_by(ends) as said:
+            for end in said:
+                try:
+                    kept = None if end.result is None else as_bytes(end.result)
+                    self.end_claim(end.claim, end.how, kept, end.after, end.error)
+                    taken.append(True)
+                except LeaseLost:
+                    taken.append(False)
+                end.claim.ended = True
         return taken
 
     def end_claim(self, claim: Claim, how: str, result: Optional[bytes], after: Optional[float],
