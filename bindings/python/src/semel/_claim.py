@@ -6,7 +6,7 @@ import hashlib
 import time
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, Callable, Iterator, Mapping, Optional, Protocol, Sequence, Tuple, Union
+from typing import Any, Callable, Iterator, Optional, Protocol, Tuple, Union
 
 from ._errors import Busy, Conflict, Dead, Invalid, LeaseLost, NotDone, Parked, Refused
 
@@ -122,6 +122,11 @@ class Claim:
         #: Of the payload that it was claimed with, where that is known here.
         self._fingerprint: Optional[bytes] = None
 
+    @classmethod
+    def invalid(cls, ending: Any, key: str, fault: str) -> "Claim":
+        """The answer for what cannot be a key: nothing was asked of the store."""
+        return cls(ending, key, Outcome.INVALID, reason=fault)
+
     def __repr__(self) -> str:
         return f"<Claim {self.key!r} {self.outcome.value}{' ended' if self.ended else ''}>"
 
@@ -220,13 +225,3 @@ class Claim:
             raise
         finally:
             self._being_ended = False
-
-
-def invalid_claim(ending: Any, key: str, fault: str) -> Claim:
-    return Claim(ending, key, Outcome.INVALID, reason=fault)
-
-
-def in_places(invalid: Mapping[int, Claim], answered: Sequence[Claim]) -> list[Claim]:
-    """The answers to a batch in its order; those of ``invalid`` by their place, for nothing was asked of them."""
-    others = iter(answered)
-    return [invalid[place] if place in invalid else next(others) for place in range(len(invalid) + len(answered))]

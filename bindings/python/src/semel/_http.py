@@ -23,8 +23,6 @@ from ._claim import (
     as_bytes,
     check_timeout,
     fingerprint_of,
-    in_places,
-    invalid_claim,
     key_fault,
     lease_clock,
 )
@@ -216,26 +214,26 @@ class HttpClaims:
     def claim_many(self, items: Sequence[Item]) -> list[Claim]:
         """Asks for several keys in one request, each with its payload or None; answers in their order."""
         claims: list[dict[str, Any]] = []
-        invalid: dict[int, Claim] = {}
+        invalid: list[Optional[Claim]] = []  # in the places of the items; None: it is asked for
         for key, payload in items:
             asked = {"key": key}
             if payload is not None:
                 asked["fingerprint"] = fingerprint_of(payload).hex()
             fault = key_fault(key) or _call_fault(asked)
+            invalid.append(None if fault is None else Claim.invalid(self, key, fault))
             if fault is None:
                 claims.append(asked)
-            else:
-                invalid[len(claims) + len(invalid)] = invalid_claim(self, key, fault)
-        if not claims:
-            return in_places(invalid, ())
+        answered = iter(self._asked_for(claims) if claims else ())
+        return [one or next(answered) for one in invalid]
+
+    def _asked_for(self, claims: list[dict[str, Any]]) -> list[Claim]:
         # The same claims are given where this very request is asked again.
         body: dict[str, Any] = {"request": uuid.uuid4().hex, "claims": claims}
         if self.lease is not None:
             body["lease"] = _milliseconds(self.lease)
         # Of the first try, whose answer may be the one that is lost.
         begun = lease_clock()
-        answered = [self._claim_of(answer, begun) for answer in self._post("", body)]
-        return in_places(invalid, answered)
+        return [self._claim_of(answer, begun) for answer in self._post("", body)]
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
         """Ends several claims in few requests; False where a lease was lost, and nothing was changed.

@@ -16,7 +16,6 @@ from ._claim import (
     as_bytes,
     check_timeout,
     fingerprint_of,
-    invalid_claim,
     lease_clock,
 )
 from ._deadlines import DEADLINES, connected
@@ -96,7 +95,7 @@ class SqlClaims:
         """Asks for one key. Give a payload always, or never."""
         fault = key_fault(key)
         if fault is not None:
-            return invalid_claim(self, key, fault)
+            return Claim.invalid(self, key, fault)
         # Drawn here, so that a call whose answer was lost is answered with the claim that it made.
         return self._begin(key, os.urandom(16), None if payload is None else fingerprint_of(payload))
 

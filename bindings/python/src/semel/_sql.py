@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Optional, Sequence
 
-from ._claim import Claim, Item, Outcome, Payload, fingerprint_of, in_places, invalid_claim
+from ._claim import Claim, Item, Outcome, Payload, fingerprint_of
 from ._claim import key_fault as fault_in_any_store
 from ._errors import NotInTransaction, Refused
 
@@ -159,15 +159,17 @@ class Batch:
         prints = [None if payload is None else fingerprint_of(payload).hex() for _, payload in items]
         if len({one is None for one in prints}) > 1:
             raise ValueError("give each key of a batch its payload, or none of them")
-        self._invalid = {place: invalid_claim(ending, items[place][0], fault)
-                         for place, fault in enumerate(faults) if fault is not None}
+        # In the places of the items; None: it is asked for.
+        self._invalid = [None if fault is None else Claim.invalid(ending, key, fault)
+                         for (key, _), fault in zip(items, faults)]
         asked = [place for place, fault in enumerate(faults) if fault is None]
         #: None: there is nothing to ask for.
         self.call = _claim_many_call(schema, consumer, [items[place][0] for place in asked],
                                      [prints[place] for place in asked]) if asked else None
 
     def claims(self, rows: Sequence[Sequence[Any]]) -> list[Claim]:
-        return in_places(self._invalid, [claim_of(self._ending, row[4], row) for row in rows])
+        answered = (claim_of(self._ending, row[4], row) for row in rows)
+        return [one or next(answered) for one in self._invalid]
 
 
 def refuse_other_end(how: str) -> None:
@@ -192,7 +194,7 @@ class Transaction:
         """Asks for one key; waits for another transaction that has it. Give a payload always, or never."""
         fault = key_fault(key)
         if fault is not None:
-            return invalid_claim(self, key, fault)
+            return Claim.invalid(self, key, fault)
         rows = self._ask(*claim_call(self._schema, self.consumer, key, payload))
         return claim_of(self, key, rows[0])
 

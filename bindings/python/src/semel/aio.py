@@ -12,7 +12,7 @@ from typing import Any, Awaitable, Callable, Iterable, Optional, Protocol, Seque
 
 from . import _http, _leases, _sql
 from ._claim import Claim as _Claim
-from ._claim import UNKEPT, Item, Payload, as_bytes, invalid_claim, lease_clock
+from ._claim import UNKEPT, Item, Payload, as_bytes, lease_clock
 from ._errors import LeaseLost
 from ._fork import made_anew
 from ._http import End, ended_by
@@ -162,7 +162,7 @@ class Transaction:
     async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
         fault = _sql.key_fault(key)
         if fault is not None:
-            return Claim.of(invalid_claim(self, key, fault), self)
+            return Claim.of(_Claim.invalid(self, key, fault), self)
         rows = await self._ask(*_sql.claim_call(self._schema, self.consumer, key, payload))
         return Claim.of(_sql.claim_of(self, key, rows[0]), self)
 

@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Optional, Sequence
 
-from ._claim import Claim, Item, Outcome, Payload, as_bytes, fingerprint_of, invalid_claim, key_fault
+from ._claim import Claim, Item, Outcome, Payload, as_bytes, fingerprint_of, key_fault
 from ._errors import LeaseLost, lease_lost
 from ._http import End, check_how, ended_by
 
@@ -58,7 +58,7 @@ class MemoryClaims:
     def claim(self, key: str, payload: Optional[Payload] = None) -> Claim:
         fault = key_fault(key)
         if fault is not None:
-            return invalid_claim(self, key, fault)
+            return Claim.invalid(self, key, fault)
         arrived = _NO_FINGERPRINT if payload is None else fingerprint_of(payload)
         record = self._records.get(key)
         if record is None:
