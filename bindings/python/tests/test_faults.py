@@ -146,6 +146,30 @@ def test_a_renewal_that_meets_a_batch_loses_no_lease(server):
     assert held.ended and met == [True]
 
 
+# A run leaves a result out where those before it in the batch have filled the answer.
+LEFT_OUT = {"key": "b", "outcome": "duplicate", "result_bytes": 5}
+HALF_ANSWERED = {"claims": [*new()["claims"], LEFT_OUT]}
+
+
+def test_a_result_that_an_answer_leaves_out_is_asked_for_alone(server):
+    server.scripts["claims"] = [told(HALF_ANSWERED), told({"claims": [
+        {"key": "b", "outcome": "duplicate", "result": "whole"}]})]
+    first, second = server.claims(lease=7.0).claim_many([("a", "p"), ("b", "p")])
+    assert first.first and (second.outcome, second.result) == (semel.Outcome.DUPLICATE, b"whole")
+    together, alone = server.asked["claims"]
+    assert alone["claims"] == together["claims"][1:] and alone["lease"] == together["lease"]
+    assert alone["request"] != together["request"]
+
+
+@pytest.mark.parametrize("alone, error", [(told({"claims": [LEFT_OUT]}), semel.Refused), (told({}, 503), semel.Unavailable)],
+                         ids=["too large", "no answer"])
+def test_a_batch_whose_result_cannot_be_had_is_given_back(server, alone, error):
+    server.scripts["claims"] = [told(HALF_ANSWERED), alone]
+    with pytest.raises(error):
+        server.claims(patience=0).claim_many([("a", None), ("b", None)])
+    assert [(one["key"], one["as"]) for asked in server.asked["finish"] for one in asked["claims"]] == [("a", "release")]
+
+
 def test_a_batch_that_is_refused_may_be_given_back(server):
     server.scripts["finish"] = [told({"code": "R344"}, 400), told(DONE)]
     claims = server.claims()

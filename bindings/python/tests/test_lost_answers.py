@@ -198,6 +198,25 @@ def test_a_server_that_takes_no_connection_holds_up_nobody(mails_database, key):
     free.set()
 
 
+def test_a_batch_whose_database_goes_away_is_given_back(driver, proxy, key):
+    items = [(f"{key} {name}", "payload") for name in ("a", "b", "c", "d")]
+    with semel.SqlClaims(lambda: driver.connect(proxy.url), consumer="mails", patience=0) as claims:
+        held = claims.claim(*items[1])
+        proxy.cut(items[2][0].encode(), BEFORE)
+        with pytest.raises(semel.Unavailable):
+            claims.claim_many(items)
+        assert proxy.cuts == 1
+        again = claims.claim_many(items)
+    assert [one.outcome.value for one in again] == ["new", "busy", "new", "new"]
+    assert {one.attempt for one in again} == {1} and held.first, "those that had it were not begun"
+
+
+def test_a_batch_with_what_is_no_key_is_given_back(claims, key):
+    with pytest.raises(TypeError, match="a key is text"):
+        claims.claim_many([(key, None), (7, None)])
+    assert claims.claim(key).first
+
+
 def test_a_renewal_whose_answer_is_lost_is_made_again(claims, proxy, key):
     held = claims.claim(key)
     proxy.cut(b"semel.renew", LOST_ANSWER)

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 import uuid
 from base64 import b64decode, b64encode
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, Optional, Sequence
 from urllib.parse import quote
@@ -90,6 +90,14 @@ def ended_by(ends: Iterable[End]) -> Iterator[list[End]]:
         yield checked
 
 
+def give_back(claims: Any, answered: Iterable[Claim]) -> None:
+    """Releases claims that nobody is told of. Where that fails their leases end by themselves."""
+    taken = [End(one, "release") for one in answered if one.first]
+    if taken:
+        with suppress(Exception):
+            claims.finish_many(taken)
+
+
 def _milliseconds(seconds: float) -> str:
     return f"{max(0, round(seconds * 1000))}ms"
 
@@ -108,6 +116,11 @@ _FAULTS = (OSError, http.client.HTTPException, _NoAnswer)
 
 def _too_large() -> Refused:
     return Refused(f"the call is larger than a run takes: {_LONGEST_CALL} bytes", _WRONG, "fewer keys at a time")
+
+
+def _unread(answer: dict[str, Any]) -> Refused:
+    return Refused(f"{shown_key(answer['key'])}: its effect has happened, and its result of {answer['result_bytes']} "
+                   "bytes is larger than an answer of a run", None, "claim it by SQL, which answers with any result")
 
 
 def _json(value: Any) -> bytes:
@@ -227,13 +240,25 @@ class HttpClaims:
         return [one or next(answered) for one in invalid]
 
     def _asked_for(self, claims: list[dict[str, Any]]) -> list[Claim]:
+        """The answers. One whose result found no room beside those of the others is asked for alone."""
         # The same claims are given where this very request is asked again.
         body: dict[str, Any] = {"request": uuid.uuid4().hex, "claims": claims}
         if self.lease is not None:
             body["lease"] = _milliseconds(self.lease)
         # Of the first try, whose answer may be the one that is lost.
         begun = lease_clock()
-        return [self._claim_of(answer, begun) for answer in self._post("", body)]
+        answers = self._post("", body)
+        answered = [self._claim_of(answer, begun) for answer in answers]
+        try:
+            for place, answer in enumerate(answers):
+                if "result_bytes" in answer:
+                    if len(claims) == 1:
+                        raise _unread(answer)
+                    answered[place] = self._asked_for([claims[place]])[0]
+        except BaseException:
+            give_back(self, answered)
+            raise
+        return answered
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
         """Ends several claims in few requests; False where a lease was lost, and nothing was changed.

@@ -21,7 +21,7 @@ from ._claim import (
 from ._deadlines import DEADLINES, connected
 from ._errors import Refused, Unavailable, lease_lost
 from ._fork import leave_to_parent, made_anew
-from ._http import End, check_how, ended_by, plain_text
+from ._http import End, check_how, ended_by, give_back, plain_text
 from ._sql import check_schema, key_fault, refusal_of, values_of
 
 _FIRST_WAIT = 0.02
@@ -100,8 +100,18 @@ class SqlClaims:
         return self._begin(key, os.urandom(16), None if payload is None else fingerprint_of(payload))
 
     def claim_many(self, items: Sequence[Item]) -> list[Claim]:
-        """Asks for several keys, one after another, each with its payload or None; answers in their order."""
-        return [self.claim(key, payload) for key, payload in items]
+        """Asks for several keys, one after another, each with its payload or None; answers in their order.
+
+        Where one raises, those that were claimed before it are released.
+        """
+        answered: list[Claim] = []
+        try:
+            for key, payload in items:
+                answered.append(self.claim(key, payload))
+        except BaseException:
+            give_back(self, answered)
+            raise
+        return answered
 
     def finish_many(self, ends: Iterable[End]) -> list[bool]:
         """Ends several claims, one after another; False where a lease was lost, and nothing was changed.
