@@ -1,6 +1,7 @@
 """Blocks that are interrupted, and claims whose lease ends under them."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import semel
 import semel.aio
 from memory import AioMemory
-from scripted import LOST, RENEWED, told
+from scripted import LOST, RENEWED, new, told
 from semel.testing import MemoryClaims
 
 
@@ -170,3 +171,110 @@ def test_aio_an_end_that_meets_a_renewal_is_not_cancelled():
         assert claims.memory.state_of("a") == "completed" and not held.lost
 
     asyncio.run(scenario())
+
+
+async def all_callers_are_busy(claims, free):
+    """Whatever is called from now on is queued, until it is free."""
+    busy = threading.Barrier(semel.aio._CALLERS + 1)
+
+    def keep():
+        busy.wait(60)
+        free.wait(60)
+
+    for _ in range(semel.aio._CALLERS):
+        claims._callers.submit(keep)
+    await asyncio.to_thread(busy.wait, 60)
+
+
+async def queued(claims):
+    while claims._callers._work_queue.qsize() == 0:
+        await asyncio.sleep(0.01)
+
+
+async def end_of_block(claims, free):
+    async with semel.aio.claim(claims, "a") as held:
+        await all_callers_are_busy(claims, free)
+        held.result = "r"
+
+
+async def end_of_batch(claims, free):
+    held = await claims.claim("a")
+    await all_callers_are_busy(claims, free)
+    await claims.finish_many([semel.End(held, result="r")])
+
+
+@pytest.mark.parametrize("work", [end_of_block, end_of_batch])
+def test_aio_an_end_that_is_queued_is_sent_though_its_task_is_cancelled(server, work):
+    server.scripts["claims"] = [told(new(lease_ms=60_000))]
+    claims, free = aio_claims(server), threading.Event()
+
+    async def scenario():
+        task = asyncio.create_task(work(claims, free))
+        try:
+            await asyncio.wait_for(queued(claims), 60)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        finally:
+            free.set()
+
+    asyncio.run(scenario())
+    claims._callers.shutdown()  # all that is queued is called
+    assert [asked["claims"][0]["as"] for asked in server.asked["finish"]] == ["done"]
+
+
+def test_aio_a_claim_that_is_queued_is_not_asked_for_where_its_task_is_cancelled(server):
+    claims, free = aio_claims(server), threading.Event()
+
+    async def scenario():
+        await all_callers_are_busy(claims, free)
+        task = asyncio.create_task(claims.claim("a"))
+        await asyncio.wait_for(queued(claims), 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        free.set()
+
+    asyncio.run(scenario())
+    claims._callers.shutdown()
+    assert server.asked["claims"] == []
+
+
+def test_aio_a_claim_whose_task_is_cancelled_meanwhile_is_given_back(server):
+    answers = threading.Event()
+    server.before["claims"] = lambda: answers.wait(60)
+
+    async def block():
+        async with semel.aio.claim(aio_claims(server), "a"):
+            raise AssertionError("nobody waits for it")
+
+    async def scenario():
+        task = asyncio.create_task(block())
+        assert await asyncio.to_thread(server.wait_for, "claims", 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        answers.set()
+
+    asyncio.run(scenario())
+    assert server.wait_for("finish", 1)
+    assert [(one["key"], one["as"]) for one in server.asked["finish"][0]["claims"]] == [("a", "release")]
+
+
+def test_aio_a_claim_whose_task_is_cancelled_with_the_answer_is_given_back(server, monkeypatch):
+    claims, asked = aio_claims(server), []
+    submit = claims._callers.submit
+    monkeypatch.setattr(claims._callers, "submit", lambda *call: asked.append(submit(*call)) or asked[-1])
+
+    async def scenario():
+        task = asyncio.create_task(claims.claim("a"))
+        while not asked:
+            await asyncio.sleep(0)
+        assert asked[0].result(60), "it is answered, and the task has not gone on"
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+    assert server.wait_for("finish", 1)
+    assert server.asked["finish"][0]["claims"][0]["as"] == "release"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Awaitable, Callable, Iterable, Optional, Protocol, Sequence, TypeVar, Union
 
@@ -15,7 +16,7 @@ from ._claim import Claim as _Claim
 from ._claim import UNKEPT, Item, Payload, as_bytes, lease_clock
 from ._errors import LeaseLost
 from ._fork import made_anew
-from ._http import End, ended_by
+from ._http import End, ended_by, give_back
 from ._once import (
     Block,
     Options,
@@ -91,10 +92,6 @@ class Claims(Protocol):
     async def claim(self, key: str, payload: Optional[Payload] = None) -> Claim: ...
 
 
-async def _on(pool: ThreadPoolExecutor, call: Callable[..., Answer], *args: Any) -> Answer:
-    return await asyncio.get_running_loop().run_in_executor(pool, functools.partial(call, *args))
-
-
 class _OnThreads:
     """Claims whose calls are made on threads of their own, and renewals on others.
 
@@ -114,19 +111,41 @@ class _OnThreads:
         return (await self.claim_many([(key, payload)]))[0]
 
     async def claim_many(self, items: Sequence[Item]) -> list[Claim]:
-        answered = await _on(self._callers, self._claims.claim_many, items)
+        asked = self._callers.submit(self._claims.claim_many, items)
+        try:
+            answered = await asyncio.wrap_future(asked)
+        except asyncio.CancelledError:
+            asked.add_done_callback(self._give_back)
+            raise
         return [Claim.of(one, self) for one in answered]
+
+    def _give_back(self, asked: "Future[list[_Claim]]") -> None:
+        """Of a claim whose task was cancelled while the call was under way: nobody is told of its answer."""
+        if asked.cancelled() or asked.exception() is not None:
+            return
+        with contextlib.suppress(RuntimeError):  # the process ends and makes no more calls: the leases end as well
+            self._callers.submit(give_back, self._claims, asked.result())
 
     async def finish_many(self, ends: Iterable[End]) -> list[bool]:
         with ended_by(ends) as said:
-            return await _on(self._callers, self._claims.finish_many, said)
+            return await self._say(self._claims.finish_many, said)
 
     async def end_claim(self, claim: _Claim, how: str, result: Optional[bytes],
                         after: Optional[float], error: str) -> None:
-        await _on(self._callers, self._claims.end_claim, claim, how, result, after, error)
+        await self._say(self._claims.end_claim, claim, how, result, after, error)
 
     async def renew_claim(self, claim: _Claim, lease: Optional[float]) -> None:
-        await _on(self._renewers, self._claims.renew_claim, claim, lease)
+        await asyncio.wrap_future(self._renewers.submit(self._claims.renew_claim, claim, lease))
+
+    async def _say(self, call: Callable[..., Answer], *args: Any) -> Answer:
+        """Ends claims, also where the task is cancelled while the call is queued: the work is done."""
+        said = self._callers.submit(call, *args)
+        try:
+            return await asyncio.wrap_future(said)
+        except asyncio.CancelledError:
+            if said.cancelled():
+                self._callers.submit(call, *args)
+            raise
 
 
 class HttpClaims(_OnThreads):
