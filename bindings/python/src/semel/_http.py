@@ -27,7 +27,7 @@ from ._claim import (
     lease_clock,
 )
 from ._errors import Refused, Unavailable, lease_lost, shown_key
-from ._transport import authorization_of, is_misdirected, misdirected, opener_of
+from ._transport import PROXY_FIX, authorization_of, is_misdirected, misdirected, opener_of
 
 _FIRST_WAIT = 0.02
 _LONGEST_WAIT = 1.0
@@ -37,8 +37,9 @@ _MOST_ITEMS = 250
 _LONGEST_CALL = 64 * 1024
 _MOST_BYTES = 63 * 1024
 _BETWEEN = 2
-# The code of a call that is wrong in itself.
+# The codes of a call that is wrong in itself, and of a URL where no run answers.
 _WRONG = "R344"
+_NO_RUN = "R362"
 # Nothing is known of such a call, or it was not begun: it is asked again.
 _PASSING = (408, 429, 500, 502, 503, 504)
 
@@ -158,7 +159,7 @@ def _in_calls(items: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 def _error_of(error: urllib.error.HTTPError) -> Refused:
     if http.HTTPStatus.MULTIPLE_CHOICES <= error.code < http.HTTPStatus.BAD_REQUEST:
-        return Refused(f"HTTP {error.code}: the URL of the run leads to another one", "R362",
+        return Refused(f"HTTP {error.code}: the URL of the run leads to another one", _NO_RUN,
                        "the URL of admin.listen, with the prefix of a proxy where there is one")
     try:
         body = error.read()
@@ -210,8 +211,10 @@ class HttpClaims:
                  lease: Optional[float] = None, patience: float = 30.0, timeout: float = 15.0) -> None:
         self.consumer = consumer
         self.lease = lease
-        base, self._opener = opener_of(url)
+        base, self._opener, proxy = opener_of(url)
         self._url = url
+        self._through = f" through the proxy {proxy}" if proxy else ""
+        self._proxy_fix = PROXY_FIX if proxy else None
         self._claims = f"{base}/api/v1/consumers/{quote(consumer, safe='')}/claims"
         self._headers: dict[str, Any] = {"Content-Type": "application/json"}
         if token is not None:
@@ -350,12 +353,13 @@ class HttpClaims:
         patience, timeout = self._patience, self._timeout
         if at_most is not None:
             patience, timeout = min(patience, at_most), min(timeout, max(at_most, _SHORTEST_TIMEOUT))
-        request = urllib.request.Request(self._claims + path, data=content, method="POST",
-                                         headers=self._headers)
         last = time.monotonic() + patience
         wait = _FIRST_WAIT
         while True:
             code = fix = None
+            # A request that was sent through a proxy is changed by that.
+            request = urllib.request.Request(self._claims + path, data=content, method="POST",
+                                             headers=self._headers)
             try:
                 with self._opener.open(request, timeout=timeout) as answer:
                     return _answers_of(answer.read(), len(body["claims"]))
@@ -364,13 +368,20 @@ class HttpClaims:
                     raise _TooLarge from None
                 said = _error_of(error)
                 if error.code not in _PASSING:
-                    raise said from None
+                    raise self._perhaps_of_proxy(said) from None
                 why, code, fix = said.message, said.code, said.fix
             except _FAULTS as error:
                 if is_misdirected(error):
                     raise misdirected() from None
                 why = str(error) or type(error).__name__
             if time.monotonic() + wait > last:
-                raise Unavailable(f"{self._url}: {self.consumer}{path}: {why}", code, fix)
+                raise Unavailable(f"{self._url}{self._through}: {self.consumer}{path}: {why}", code,
+                                  fix or self._proxy_fix)
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _perhaps_of_proxy(self, said: Refused) -> Refused:
+        """With the proxy that it came through, where it is no error of a run's."""
+        if said.code is not None or not self._through:
+            return said
+        return Refused(f"{said.message} (to {self._url}{self._through})", _NO_RUN, self._proxy_fix)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import os
 import re
 import socket
 import urllib.error
+import urllib.parse
 import urllib.request
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 from ._errors import Refused
 
@@ -20,6 +22,8 @@ _NOT_PRINTABLE_ASCII = re.compile(r"[^!-~]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 #: The code of a URL, or of a token, that is none.
 _WRONG = "R361"
+#: Of an error that a proxy may have made.
+PROXY_FIX = "name the host of the run in no_proxy, where the proxy does not lead to it"
 _FORM = "such as http://127.0.0.1:8585, https://semel.example.com:8585 or unix:/run/semel/admin.sock"
 
 
@@ -100,14 +104,38 @@ def _check_http(url: str) -> None:
         raise _wrong_url("has no port such as 8585")
 
 
-def opener_of(url: str) -> Tuple[str, urllib.request.OpenerDirector]:
-    """The URL that paths are added to, and its opener; for ``unix:/run/semel/admin.sock`` that of the socket."""
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _proxy_to(url: urllib.parse.SplitResult) -> Optional[str]:
+    """The one that the environment names. To this machine there is none: it would reach another one."""
+    if _is_this_machine(url.hostname or "") or urllib.request.proxy_bypass(url.netloc):
+        return None
+    return urllib.request.getproxies().get(url.scheme)
+
+
+def opener_of(url: str) -> Tuple[str, urllib.request.OpenerDirector, Optional[str]]:
+    """The URL that paths are added to, its opener, and the proxy that it asks, without the password of that.
+
+    For ``unix:/run/semel/admin.sock`` the opener is that of the socket.
+    """
     if not isinstance(url, str):
         raise TypeError(f"the URL of the run is text, not {type(url).__name__}")
     if url.lower().startswith(_SOCKET):
-        return "http://localhost", _socket_opener(url[len(_SOCKET):])
+        return "http://localhost", _socket_opener(url[len(_SOCKET):]), None
     _check_http(url)
-    return url.rstrip("/"), urllib.request.build_opener(_NoRedirect)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        raise _wrong_url("has no address between its brackets") from None
+    proxy = _proxy_to(parts)
+    handler = urllib.request.ProxyHandler({} if proxy is None else {parts.scheme: proxy})
+    shown = None if proxy is None else proxy.rpartition("@")[2]
+    return url.rstrip("/"), urllib.request.build_opener(handler, _NoRedirect), shown
 
 
 def authorization_of(token: str) -> bytes:
