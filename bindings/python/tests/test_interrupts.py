@@ -174,7 +174,7 @@ def test_aio_an_end_that_meets_a_renewal_is_not_cancelled():
 
 
 async def all_callers_are_busy(claims, free):
-    """Whatever is called from now on is queued, until it is free."""
+    """Further calls are queued, until it is free."""
     busy = threading.Barrier(semel.aio._CALLERS + 1)
 
     def keep():

@@ -81,7 +81,7 @@ def test_aio_once_records_nothing_where_the_work_has_yet_to_be_run():
     asyncio.run(scenario())
 
 
-# What was submitted may fail, and a map has made nothing yet: recorded as done, the effect would be lost.
+# Submitted work may fail, and a map has made nothing yet: recorded as done, the effect would be lost.
 @pytest.mark.parametrize("made, mend", [(lambda key: Future(), "its result"), (lambda key: map(str, [key]), "a list"),
                                         (lambda key: iter([key]), "a list")], ids=["future", "map", "iterator"])
 def test_once_records_nothing_where_the_work_may_still_fail(made, mend):

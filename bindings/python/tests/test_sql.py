@@ -77,7 +77,7 @@ def test_aio_a_result_that_is_too_large_is_left_out(database, key):
     asyncio.run(scenario())
 
 
-# Whatever the connection makes of its rows.
+# A connection may make anything of its rows.
 ROWS = {"psycopg dict": (psycopg, {"row_factory": dict_row}),
         "psycopg namedtuple": (psycopg, {"row_factory": namedtuple_row}),
         "psycopg2 dict": (psycopg2, {"cursor_factory": psycopg2.extras.RealDictCursor}),

@@ -22,7 +22,7 @@ _NOT_PRINTABLE_ASCII = re.compile(r"[^!-~]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 #: The code of a URL, or of a token, that is none.
 _WRONG = "R361"
-#: Of an error that a proxy may have made.
+#: The fix of an error that a proxy may have made.
 PROXY_FIX = "name the host of the run in no_proxy, where the proxy does not lead to it"
 _FORM = "such as http://127.0.0.1:8585, https://semel.example.com:8585 or unix:/run/semel/admin.sock"
 

@@ -120,7 +120,7 @@ class _OnThreads:
         return [Claim.of(one, self) for one in answered]
 
     def _give_back(self, asked: "Future[list[_Claim]]") -> None:
-        """Of a claim whose task was cancelled while the call was under way: nobody is told of its answer."""
+        """Its task was cancelled while the call was under way: nobody is told of the answer."""
         if asked.cancelled() or asked.exception() is not None:
             return
         with contextlib.suppress(RuntimeError):  # the process ends and makes no more calls: the leases end as well
