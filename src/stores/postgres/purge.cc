@@ -99,7 +99,8 @@ bool Purge::remove_inbox(Connection& connection, const Old& old, sql::PurgeBudge
 
 // Records not past their ttl are moved to the active generation. A concurrent claim of such a key
 // waits for this, or this for it. Afterwards all that is left is completed, and does not change:
-// dead records past their ttl are forgotten here, since they may be replayed until then.
+// dead records past their ttl are forgotten here, since they may be replayed until then; but those
+// with steps, which may be needed longer.
 bool Purge::keep_late(Connection& connection, const Old& old, sql::PurgeBudget& budget,
                       std::size_t& forgotten) {
   const std::string columns =
@@ -112,7 +113,8 @@ bool Purge::keep_late(Connection& connection, const Old& old, sql::PurgeBudget& 
       "FOR UPDATE), "
       "gone AS (DELETE FROM {0} USING late WHERE id = late.key RETURNING {2}), "
       "kept AS (INSERT INTO {1} (generation, {2}) SELECT {3}, {2} FROM gone "
-      "WHERE changed_at >= ?1 OR state <> 'dead' ORDER BY id RETURNING 1) "
+      "WHERE changed_at >= ?1 OR state <> 'dead' OR EXISTS (SELECT 1 FROM semel_step AS s "
+      "WHERE s.record = gone.id) ORDER BY id RETURNING 1) "
       "SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM kept), "
       "(SELECT key FROM late ORDER BY key DESC LIMIT 1)",
       partition_name(old.number), partition_name(old.heir), columns, old.heir, kPart);

@@ -97,6 +97,28 @@ TEST_F(PurgeLive, ALongLookHoldsUpNobodyAgainAndAgain) {
   EXPECT_NE(generations(), before);
 }
 
+TEST_F(PurgeLive, ADeadRecordWithStepsOutlivesItsGeneration) {
+  const auto store = open();
+  const ConsumerNumber consumer = attach(*store);
+  complete(*store, make_message(consumer, "old"));
+  const Message dead = make_message(consumer, "dead");
+  const Lease lease = acquire(*store, dead);
+  StepEntry step;
+  step.name = "lock_stock";
+  ASSERT_EQ(store->facets().steps->keep(lease, step).value(), Applied::kYes);
+  ASSERT_EQ(finish(*store, test::dead(lease, &dead)), Applied::kYes);
+  make_past(*store);
+  const std::string before = generations();
+  EXPECT_EQ(purged(*store).records, 1U);
+  EXPECT_NE(generations(), before);
+  EXPECT_EQ(store->facets().steps->read(dead.key().id).value().entries.size(), 1U);
+  const auto letters = store->facets().dead_letters->list({}).value();
+  ASSERT_EQ(letters.size(), 1U);
+  ASSERT_EQ(store->facets().dead_letters->discard({&letters[0].id, 1}).value(), 1U);
+  EXPECT_EQ(purged(*store).records, 1U);
+  EXPECT_TRUE(store->facets().steps->read(dead.key().id).value().entries.empty());
+}
+
 TEST_F(PurgeLive, ATtlThatGrowsMeanwhileIsKept) {
   const auto store = open(), other = open(60s), purging = open(60s);
   const ConsumerNumber consumer = attach(*store);

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/digest.h"
 #include "core/headers_text.h"
+#include "stores/sql/many.h"
 #include "stores/sql/record_rows.h"
 
 namespace semel::sql {
@@ -36,11 +40,13 @@ std::string whole_where(std::string_view condition) {
 }
 
 // Keys and positions may be long; the index holds digests of them.
+digest::Short identity_of_key(BytesView key) {
+  const std::array<BytesView, 1> parts = {key};
+  return digest::shortened(digest::sha256_parts(kByKey, parts));
+}
+
 std::optional<digest::Short> identity_of(const HeldContent& content) {
-  if (content.key) {
-    const std::array<BytesView, 1> parts = {*content.key};
-    return digest::shortened(digest::sha256_parts(kByKey, parts));
-  }
+  if (content.key) return identity_of_key(*content.key);
   if (content.position.empty()) return std::nullopt;
   const std::array<BytesView, 2> parts = {content.partition, content.position};
   return digest::shortened(digest::sha256_parts(kByPosition, parts));
@@ -96,6 +102,9 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
       find_named(dialect, whole_where("consumer = ?1 AND identity = ?2 AND fingerprint = ?3 "
                                       "AND record = ?4")),
       find_record(dialect, whole_where("consumer = ?1 AND record = ?2 AND fingerprint = ?3")),
+      named(dialect, "SELECT record, fingerprint FROM semel_dead_letter WHERE identity IN " +
+                         sql::list() + " AND consumer = " + std::string(kAfterMany) +
+                         " AND record IS NOT NULL"),
       record(dialect, "SELECT record FROM semel_dead_letter WHERE id = ?1"),
       list(dialect, fmt::format("SELECT {} FROM semel_dead_letter WHERE id > ?1 "
                                 "AND (?2 IS NULL OR consumer = ?2) "
@@ -153,6 +162,25 @@ std::optional<DeadLetterRow> DeadLetterRows::find(const KeyId& record, BytesView
   Answer other = statements_.ask(texts_.find_record, {record.consumer(), record, fingerprint});
   if (other.next()) return whole_at(other);
   return std::nullopt;
+}
+
+void DeadLetterRows::spare_replayable(std::vector<DeadRecord>& records) {
+  std::vector<digest::Short> identities;
+  for (const DeadRecord& one : records) {
+    if (one.steps) identities.push_back(identity_of_key(one.key));
+  }
+  if (identities.empty()) return;
+  const ConsumerNumber consumer = records.front().id.consumer();
+  std::set<std::pair<KeyId, Fingerprint>> named;
+  in_parts(std::span<const digest::Short>(identities), [&](std::span<const digest::Short> part) {
+    std::vector<Binary> values;
+    for (const digest::Short& one : part) values.push_back(Binary{digest::view(one)});
+    Answer answer = ask_many(statements_, texts_.named, std::span<const Binary>(values), consumer);
+    while (answer.next()) named.emplace(answer.key_id(0), answer.fingerprint(1));
+  });
+  std::erase_if(records, [&](const DeadRecord& one) {
+    return one.steps && named.contains({one.id, one.fingerprint});
+  });
 }
 
 std::optional<KeyId> DeadLetterRows::record_of(std::int64_t id) {

@@ -18,10 +18,18 @@ struct DeadLetterRow {
   std::optional<KeyId> record;  // the record it belongs to; nullopt: it had no key
 };
 
+// A dead record that may be forgotten.
+struct DeadRecord {
+  KeyId id;
+  Bytes key;
+  Fingerprint fingerprint;
+  bool steps = false;  // it has a journal
+};
+
 struct DeadLetterTexts {
   explicit DeadLetterTexts(const Dialect& dialect);
-  SqlText keep, find, find_locked, find_named, find_record, record, list, list_whole, note, twin,
-      edit, replaces, lock_adding, add, same_unnamed, discard, count, times;
+  SqlText keep, find, find_locked, find_named, find_record, named, record, list, list_whole, note,
+      twin, edit, replaces, lock_adding, add, same_unnamed, discard, count, times;
 };
 
 class DeadLetterRows {
@@ -36,6 +44,8 @@ class DeadLetterRows {
   // `key`: the record's text, which finds most letters directly.
   std::optional<DeadLetterRow> find(const KeyId& record, BytesView key,
                                     const Fingerprint& fingerprint);
+  // Takes out those of one consumer whose letters may be replayed, and would need the journal.
+  void spare_replayable(std::vector<DeadRecord>& records);
   // The record of a letter; nullopt where it has none, or does not exist.
   std::optional<KeyId> record_of(std::int64_t id);
   std::vector<DeadLetterRow> list(const DeadLetterFilter& filter,

@@ -22,17 +22,21 @@ std::size_t forget_dead(Session& session, Tables& tables, StoreTime now, millise
   std::size_t forgotten = 0;
   for (const ConsumerRow& consumer : tables.consumers.all()) {
     if (!consumer.ttl) continue;
+    KeyId behind;
     for (;;) {
       if (budget.ended()) return forgotten;
-      const auto ids = tables.records.dead_before(consumer.number, now - *consumer.ttl, kPart);
-      if (ids.empty()) break;
+      auto dead = tables.records.dead_before(consumer.number, now - *consumer.ttl, behind, kPart);
+      if (dead.empty()) break;
+      behind = dead.back().id;
+      tables.dead_letters.spare_replayable(dead);
+      if (dead.empty()) continue;
       session.begin(patience);
       // Its ttl may be longer by now.
       if (tables.consumers.ttl(consumer.number) != consumer.ttl) {
         session.roll_back();
         break;
       }
-      for (const KeyId& id : ids) {
+      for (const auto& [id, key, fingerprint, steps] : dead) {
         // It may have been replayed meanwhile.
         const auto row = tables.records.find(id, Lock::kForUpdate);
         if (!row || row->record.state != RecordState::kDead) continue;

@@ -105,9 +105,13 @@ RecordTexts::RecordTexts(const Dialect& dialect)
       end(dialect,
           "UPDATE semel_record SET lease_until = ?3, holder = NULL WHERE id = ?1 AND holder = ?2 "
           "AND state = 'consuming' AND lease_until > ?3"),
-      dead(dialect, fmt::format("SELECT id FROM {} WHERE state = 'dead' AND id BETWEEN ?1 AND ?2 "
-                                "AND changed_at < ?3 ORDER BY id LIMIT ?4",
-                                dialect.open_records())),
+      dead(
+          dialect,
+          fmt::format("SELECT r.id, r.message_key, r.fingerprint, (SELECT count(*) FROM semel_step "
+                      "AS s WHERE s.record = r.id) FROM {} AS r WHERE r.state = 'dead' AND r.id "
+                      "BETWEEN ?1 AND ?2 AND r.changed_at < ?3 AND r.id > ?5 ORDER BY r.id "
+                      "LIMIT ?4",
+                      dialect.open_records())),
       list(dialect, select_where("state <> 'completed' AND id BETWEEN ?1 AND ?2 "
                                  "ORDER BY first_seen, id LIMIT ?3",
                                  dialect.open_records())),
@@ -188,13 +192,16 @@ std::size_t RecordRows::end_leases(std::int64_t holder, StoreTime now) {
   return ids.size();
 }
 
-std::vector<KeyId> RecordRows::dead_before(ConsumerNumber consumer, StoreTime before,
-                                           std::size_t limit) {
+std::vector<DeadRecord> RecordRows::dead_before(ConsumerNumber consumer, StoreTime before,
+                                                const KeyId& behind, std::size_t limit) {
   const auto [first, last] = core::ids_of(consumer);
-  std::vector<KeyId> ids;
-  Answer answer = session_.ask(texts_.dead, {first, last, before, limit_of(limit)});
-  while (answer.next()) ids.push_back(answer.key_id(0));
-  return ids;
+  std::vector<DeadRecord> dead;
+  Answer answer = session_.ask(texts_.dead, {first, last, before, limit_of(limit), behind});
+  while (answer.next()) {
+    dead.push_back(
+        {answer.key_id(0), answer.bytes(1), answer.fingerprint(2), answer.integer(3) > 0});
+  }
+  return dead;
 }
 
 std::vector<std::pair<KeyId, RecordRow>> RecordRows::list(std::optional<ConsumerNumber> consumer,

@@ -13,6 +13,7 @@
 #include <semel/spi/record_machine.h>
 
 #include "stores/sql/consumer_stats.h"
+#include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/lock.h"
 #include "stores/sql/session.h"
 
@@ -54,8 +55,10 @@ class RecordRows {
   void set_inbox(const KeyId& id, std::optional<std::int64_t> inbox);
   // Ends the leases of a process that died; returns how many.
   std::size_t end_leases(std::int64_t holder, StoreTime now);
-  // Dead records of one consumer that changed last before `before`, at most `limit`.
-  std::vector<KeyId> dead_before(ConsumerNumber consumer, StoreTime before, std::size_t limit);
+  // Dead records of one consumer that changed last before `before`: at most `limit`, by their ids,
+  // from above `behind` on.
+  std::vector<DeadRecord> dead_before(ConsumerNumber consumer, StoreTime before,
+                                      const KeyId& behind, std::size_t limit);
 
   // Records that are not completed, oldest first; only of `consumer` and in `state` where given.
   std::vector<std::pair<KeyId, RecordRow>> list(std::optional<ConsumerNumber> consumer,

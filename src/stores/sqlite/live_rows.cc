@@ -108,8 +108,8 @@ LiveRows::LiveRows(Connection& connection)
            "UPDATE semel_live SET lease_until = ?2, holder = NULL "
            "WHERE holder = ?1 AND state = 'consuming' AND lease_until > ?2"),
       dead_(connection,
-            "SELECT id FROM semel_live WHERE id BETWEEN ?1 AND ?2 AND state = 'dead' "
-            "AND changed_at < ?3 LIMIT ?4"),
+            "SELECT id, key, fingerprint, steps FROM semel_live WHERE id BETWEEN ?1 AND ?2 AND "
+            "state = 'dead' AND changed_at < ?3 AND id > ?5 ORDER BY id LIMIT ?4"),
       list_(
           connection,
           "SELECT state, fingerprint, token, nonce, lease_until, attempt, outcome_unknown, "
@@ -194,14 +194,17 @@ std::int64_t LiveRows::end_leases(std::int64_t holder, StoreTime now) {
   return end_.bind(1, holder).bind(2, now).change();
 }
 
-std::vector<KeyId> LiveRows::dead_before(ConsumerNumber consumer, StoreTime before,
-                                         std::size_t limit) {
+std::vector<sql::DeadRecord> LiveRows::dead_before(ConsumerNumber consumer, StoreTime before,
+                                                   const KeyId& behind, std::size_t limit) {
   const auto [first, last] = core::ids_of(consumer);
   dead_.bind(1, first).bind(2, last).bind(3, before).bind(4, static_cast<std::int64_t>(limit));
-  std::vector<KeyId> ids;
+  dead_.bind(5, behind);
+  std::vector<sql::DeadRecord> dead;
   const Reading reading(dead_);
-  while (dead_.next()) ids.push_back(dead_.key_id(0));
-  return ids;
+  while (dead_.next()) {
+    dead.push_back({dead_.key_id(0), dead_.text(1), dead_.fingerprint(2), dead_.integer(3) != 0});
+  }
+  return dead;
 }
 
 std::vector<std::pair<KeyId, LiveRow>> LiveRows::list(std::optional<ConsumerNumber> consumer,

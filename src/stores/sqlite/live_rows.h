@@ -10,6 +10,7 @@
 #include <semel/spi/record_machine.h>
 
 #include "stores/sql/consumer_stats.h"
+#include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/lock.h"
 #include "stores/sqlite/prepared.h"
 
@@ -55,8 +56,10 @@ class LiveRows {
   void note_steps(const KeyId& id);
   // Ends the leases of a process that died; returns how many.
   std::int64_t end_leases(std::int64_t holder, StoreTime now);
-  // Dead records of one consumer that changed last before `before`, at most `limit`.
-  std::vector<KeyId> dead_before(ConsumerNumber consumer, StoreTime before, std::size_t limit);
+  // Dead records of one consumer that changed last before `before`: at most `limit`, by their ids,
+  // from above `behind` on.
+  std::vector<sql::DeadRecord> dead_before(ConsumerNumber consumer, StoreTime before,
+                                           const KeyId& behind, std::size_t limit);
 
   // Oldest first; only of `consumer` and in `state` where given.
   std::vector<std::pair<KeyId, LiveRow>> list(std::optional<ConsumerNumber> consumer,

@@ -178,21 +178,28 @@ bool Purge::remove_details(std::int64_t generation, const std::vector<KeyId>& id
 
 std::size_t Purge::forget_dead(StoreTime now, Budget& budget) {
   std::size_t forgotten = 0;
+  std::vector<sql::DeadRecord> dead;
   const auto consumers =
       context_.reader.glance([](Tables& tables, Connection&) { return tables.consumers.all(); });
   for (const ConsumerRow& consumer : consumers) {
     if (!consumer.ttl) continue;
+    KeyId behind;
     for (;;) {
       if (budget.ended()) return forgotten;
-      const auto ids = context_.reader.glance([&](Tables& tables, Connection&) {
-        return tables.live.dead_before(consumer.number, now - *consumer.ttl, kPart);
+      const bool any = context_.reader.glance([&](Tables& tables, Connection&) {
+        dead = tables.live.dead_before(consumer.number, now - *consumer.ttl, behind, kPart);
+        if (dead.empty()) return false;
+        behind = dead.back().id;
+        tables.dead_letters.spare_replayable(dead);
+        return true;
       });
-      if (ids.empty()) break;
+      if (!any) break;
+      if (dead.empty()) continue;
       WriteTransaction transaction(context_.writer, Sync::kProcessCrash, context_.options.busy);
       Tables& tables = transaction.tables();
       // Its ttl may be longer by now.
       if (tables.consumers.ttl(consumer.number) != consumer.ttl) break;
-      for (const KeyId& id : ids) {
+      for (const auto& [id, key, fingerprint, steps] : dead) {
         // It may have been replayed meanwhile.
         const auto live = tables.live.find(id);
         if (!live || live->record.state != RecordState::kDead) continue;
