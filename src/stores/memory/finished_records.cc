@@ -102,13 +102,13 @@ bool FinishedRecords::forget_oldest() {
   return true;
 }
 
-bool FinishedRecords::forget_expired(ConsumerNumber consumer, std::chrono::milliseconds ttl,
-                                     StoreTime now) {
+const FinishedRecord* FinishedRecords::expired(ConsumerNumber consumer, std::optional<KeyId> behind,
+                                               std::chrono::milliseconds ttl, StoreTime now) const {
   const auto line = lines_.find(consumer);
-  if (line == lines_.end() || line->second.oldest == KeyIndex::kNone) return false;
-  if (now - records_[line->second.oldest].finished_at < ttl) return false;
-  drop(line->second.oldest);
-  return true;
+  if (line == lines_.end()) return nullptr;
+  const std::uint32_t place = behind ? records_[place_of(*behind)].newer : line->second.oldest;
+  if (place == KeyIndex::kNone || now - records_[place].finished_at < ttl) return nullptr;
+  return &records_[place];
 }
 
 std::size_t FinishedRecords::count(ConsumerNumber consumer) const {

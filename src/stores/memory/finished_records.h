@@ -56,8 +56,10 @@ class FinishedRecords {
   bool erase(const KeyId& id);
   // Forgets the oldest of all consumers; false where there is none.
   bool forget_oldest();
-  // Forgets the oldest of `consumer`, if it was finished at least `ttl` ago.
-  bool forget_expired(ConsumerNumber consumer, std::chrono::milliseconds ttl, StoreTime now);
+  // The oldest of `consumer`, or the next one after `behind`, if it was finished at least `ttl`
+  // ago.
+  const FinishedRecord* expired(ConsumerNumber consumer, std::optional<KeyId> behind,
+                                std::chrono::milliseconds ttl, StoreTime now) const;
 
   std::size_t size() const noexcept { return index_.size(); }
   std::size_t count(ConsumerNumber consumer) const;  // completed and dead

@@ -180,8 +180,18 @@ Result<PurgeReport> MemoryStore::purge(milliseconds budget) {
   std::size_t looked = 0;
   for (const auto& [number, consumer] : state_.consumers) {
     if (!consumer.ttl) continue;
-    while (state_.finished.forget_expired(number, *consumer.ttl, now)) {
-      ++report.records;
+    std::optional<KeyId> kept;
+    while (const auto* past = state_.finished.expired(number, kept, *consumer.ttl, now)) {
+      const KeyId id = past->id;
+      // A replay of its letter needs the journal.
+      if (past->dead && state_.steps.contains(id) &&
+          state_.dead_letters.find(id, past->fingerprint) != nullptr) {
+        kept = id;
+      } else {
+        state_.finished.erase(id);
+        state_.steps.erase(id);
+        ++report.records;
+      }
       if (++looked % kBetweenLooks == 0 && state_.environment.clock->now() >= end) {
         report.more = true;
         return report;
