@@ -47,7 +47,8 @@ struct ClusterFinish::Ending {
   // The kept row or letter, or the one to keep.
   Bytes body;
   Bytes row;
-  Bytes letter;
+  Bytes letter;         // empty where it was there before
+  bool buried = false;  // there is a letter of its record
   std::vector<RowPlace> sent;
   // How its row is settled; see ClusterScripts::settle.
   const char* how = nullptr;
@@ -220,8 +221,10 @@ void ClusterFinish::write_dead_letter(std::vector<Ending>& endings) {
   }
   auto replies =
       context_.run(context_.on_cluster->write_dead_letter, parts.calls(), Loss::kInDoubt);
-  parts.each_reply(replies,
-                   [&](std::size_t at, Reply& said) { asked[at]->letter = std::move(said.bytes); });
+  parts.each_reply(replies, [&](std::size_t at, Reply& said) {
+    asked[at]->letter = std::move(said.bytes);
+    asked[at]->buried = asked[at]->leased && !asked[at]->text.empty();
+  });
 }
 
 // One call for each queue: all or none of its messages are sent.
@@ -267,7 +270,7 @@ void ClusterFinish::write(std::vector<Ending>& endings, const Ttl& ttl) {
     call.arguments.push_back(retry ? std::to_string(one.till) : "0");
     call.arguments.push_back(ttl(*one.finish));
     call.arguments.push_back(ending_of(*one.finish));
-    call.arguments.push_back(one.row.empty() ? "0" : "1");
+    call.arguments.push_back(one.buried ? "L" : one.row.empty() ? "0" : "1");
     asked.push_back(&one);
   }
   const auto replies = context_.run(context_.on_cluster->write, parts.calls(), Loss::kInDoubt);

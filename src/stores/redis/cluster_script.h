@@ -18,7 +18,8 @@ struct ClusterScripts {
   // the record notes from now on that one may exist.
   Script mark;
   // Keys: records. The first argument is empty; then seven for each, as for Scripts::finish, except
-  // that a retry has its due time instead of the delay, and whether a row is held instead of Extra.
+  // that a retry has its due time instead of the delay, and instead of Extra "1" where a row is
+  // held, "L" where its letter is there.
   // Answer: a letter for each, 0 or 1 as there; h where it is done and a row may exist.
   Script write;
   // Keys: records. Answer for each: the letter of its state and in how many ms it is due, or empty.

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "stores/redis/byte_reader.h"
 #include "stores/redis/cluster_letters.h"
 #include "stores/redis/letter.h"
+#include "stores/redis/parts.h"
 
 namespace semel::redis {
 namespace {
@@ -55,6 +57,7 @@ class Letters final : public DeadLetters {
   }
   Result<std::size_t> discard(std::span<const std::int64_t> ids) override {
     return core::contained([&] {
+      let_records_expire(ids);
       std::size_t count = 0;
       for (const Reply& reply :
            context_.run(context_.scripts.discard, about_each(ids), Loss::kInDoubt)) {
@@ -107,6 +110,7 @@ class Letters final : public DeadLetters {
   }
   std::vector<DeadLetter> list_now(const DeadLetterFilter& filter);
   std::vector<std::string> records_of(std::span<const std::int64_t> ids);
+  void let_records_expire(std::span<const std::int64_t> letters);
   std::vector<std::int64_t> replay_now(std::span<const std::int64_t> ids, ReplayReport& report);
   Edited edit_now(const LetterEdit& edit);
   AddReport add_now(std::span<const ForeignLetter> letters);
@@ -166,6 +170,34 @@ std::vector<std::string> Letters::records_of(std::span<const std::int64_t> ids) 
     }
   }
   return names;
+}
+
+// Before the letters go: a crash in between leaves letters that can be removed again. A replay of
+// such a letter takes the expiry away.
+void Letters::let_records_expire(std::span<const std::int64_t> letters) {
+  if (letters.empty()) return;
+  const Reply kept = context_.router.ask({"HGETALL", context_.names.ttls}, Loss::kNothingDone);
+  std::map<Bytes, Bytes> ttls;  // by the consumer's number
+  for (std::size_t i = 0; i + 1 < kept.list.size(); i += 2) {
+    ttls[kept.list[i].bytes] = kept.list[i + 1].bytes;
+  }
+  Parts parts(context_);
+  for (const Reply& reply :
+       context_.run(context_.scripts.letter_heads, about_each(letters), Loss::kNothingDone)) {
+    for (const Reply& head : reply.list) {
+      if (head.kind != Reply::Kind::kBytes) continue;
+      const Letter letter = letter_in(head.bytes);
+      if (!letter.record) continue;
+      const auto number = static_cast<std::uint32_t>(letter.record->consumer());
+      const auto ttl = ttls.find(std::to_string(number));
+      if (ttl == ttls.end() || ttl->second.empty()) continue;
+      Call& call = parts.add_record(*letter.record, 0, [](Call&) {});
+      call.keys.push_back(context_.names.record(*letter.record));
+      call.arguments.push_back(letter.told.fingerprint.view());
+      call.arguments.push_back(ttl->second);
+    }
+  }
+  context_.run(context_.scripts.let_expire, parts.calls(), Loss::kNothingDone);  // idempotent
 }
 
 // Returns those that must be looked at again.
@@ -278,6 +310,9 @@ ExpiryReport Letters::expire_now(std::span<const LetterLife> lives, std::int64_t
   if (context_.names.cluster) {
     std::erase_if(past, [&](const Aged& one) { return in_hand_on_cluster(context_, one.id); });
   }
+  std::vector<std::int64_t> ids;
+  for (const Aged& one : past) ids.push_back(one.id);
+  let_records_expire(ids);
   for (const Aged& removed : past_of(past, lives, true)) ++report.removed[removed.life];
   return report;
 }

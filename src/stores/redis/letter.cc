@@ -59,8 +59,6 @@ Bytes content_of(const Headers& headers, BytesView payload) {
   return content;
 }
 
-namespace {
-
 Letter letter_in(BytesView head) {
   ByteReader cut(head);
   const std::uint64_t format = cut.number(1);
@@ -85,8 +83,6 @@ Letter letter_in(BytesView head) {
   told.error = cut.rest();
   return letter;
 }
-
-}  // namespace
 
 std::optional<KeyId> record_in(BytesView head) { return letter_in(head).record; }
 

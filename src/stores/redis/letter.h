@@ -37,6 +37,8 @@ Bytes identity_of(const Message& message, const Arrival* arrival);
 Bytes head_of(const Letter& letter);
 // The size of the headers, the headers and the payload.
 Bytes content_of(const Headers& headers, BytesView payload);
+// Without what it keeps. Throws core::Failure (R202, R210).
+Letter letter_in(BytesView head);
 // `content` may be empty: then headers and payload stay empty. Throws core::Failure (R202, R210).
 Letter letter_of(BytesView head, BytesView origin, BytesView content);
 // The record that a letter belongs to. Throws as letter_of.

@@ -78,6 +78,8 @@ extern const char* const kLetterHeads;
 extern const char* const kListLetters;
 extern const char* const kDiscard;
 extern const char* const kExpire;
+// After kRecords. A dead record with a journal has no expiry as long as its letter may be replayed.
+extern const char* const kLetExpire;
 // Behind it kEdit and kClusterEdit.
 extern const char* const kEditParts;
 extern const char* const kEdit;

@@ -103,6 +103,7 @@ Scripts::Scripts(const ScriptMaker& make)
       replay(make.reopening(lua::kReplay)),
       discard(make.letters(lua::kDiscard)),
       expire(make.letters(lua::kExpire)),
+      let_expire(make.records(lua::kLetExpire)),
       edit(make.letters(std::string(lua::kEditParts) + lua::kEdit)),
       replaces(make.letters(lua::kReplaces)),
       add(make.letters(lua::kAdd)),

@@ -98,6 +98,9 @@ struct Scripts {
   // "1" to remove, else "0"; then for each: number, ms that it is kept for. Answer: a digit for
   // each, 1 where it is past its time, and removed where that was asked for.
   Script expire;
+  // Without the prefix. Keys: the records of letters that are about to go; for each the letter's
+  // fingerprint, and ms. A dead record that was kept for its letter expires after them.
+  Script let_expire;
   // Key: the record. Number, fingerprints before and after, headers and payload before, and after.
   // Answer: a word, as Edited, or again.
   Script edit;

@@ -97,6 +97,8 @@ local function finish(i, key)
   if x ~= nothing or has_row then
     kept = keep(to, x, id, has_row, ending.till, ending.first, string.sub(ending.key, 5), ending.print)
   end
+  -- A replay of its letter needs the journal: lua::kLetExpire ends that.
+  if to == 'X' and ending.format == 2 and letter_of(id, ending.print) then ending.ttl = false end
   write(key, ending, kept)
   if x ~= nothing or has_row then let_go(to, x, id, has_row) end
 end
