@@ -28,6 +28,8 @@ std::vector<std::string> journal_names(const StepJournal& journal) {
   return names;
 }
 
+constexpr milliseconds kTtl = 1h;
+
 TEST_P(StepsSuite, ARecordWithoutStepsHasAnEmptyJournal) {
   const Message m = message("k");
   EXPECT_TRUE(steps().read(m.key().id).value().entries.empty());
@@ -134,23 +136,76 @@ TEST_P(StepsSuite, TheJournalEndsWithTheRecord) {
   EXPECT_FALSE(journal.giving_up);
 }
 
-TEST_P(StepsSuite, ADeadOneIsPurgedWithItsJournal) {
-  const ConsumerNumber number = attach("short", milliseconds(1h));
-  const Message m = test::make_message(number, "k", "{}");
+TEST_P(StepsSuite, ADeadRecordWithoutALetterIsPurgedWithItsJournal) {
+  const ConsumerNumber number = attach("short", kTtl);
+  const Message m = test::make_message(number, "k");
   const Lease lease = acquire(m).lease;
   ASSERT_EQ(steps().keep(lease, entry_of("first")).value(), Applied::kYes);
-  ASSERT_EQ(finish(test::dead(lease, &m)), Applied::kYes);
-  advance(30min);
+  ASSERT_EQ(finish(test::dead(lease, nullptr)), Applied::kYes);
+  advance(kTtl / 2);
   ASSERT_TRUE(store().purge(10s).has_value());
-  EXPECT_EQ(steps().read(m.key().id).value().entries.size(), 1U);
-  advance(2h);
-  for (int i = 0; i < 100 && records().show(m.key().id).value(); ++i) {
-    (void)store().purge(10s);  // refused for a while where the clock jumped
-    advance(1min);
-  }
-  ASSERT_FALSE(records().show(m.key().id).value());
+  EXPECT_TRUE(has_step(m));
+  advance(2 * kTtl);
+  purge_away(m);
   ASSERT_TRUE(store().purge(10s).has_value());
   EXPECT_TRUE(steps().read(m.key().id).value().entries.empty());
+}
+
+TEST_P(StepsSuite, ADeadRecordWithStepsIsKeptAsLongAsItsLetter) {
+  if (!has(Facet::kDeadLetters)) GTEST_SKIP() << "trait: it keeps no dead letters";
+  const ConsumerNumber number = attach("short", kTtl);
+  const Message m = dead_with_step(number, "k", entry_of("first"));
+  const Message other = test::make_message(number, "k", "another payload");
+  ASSERT_EQ(finish(letter_for(other)), Applied::kYes);
+  const Message plain = test::make_message(number, "plain");
+  bring_to(plain, RecordState::kDead);
+  advance(2 * kTtl);
+  purge_away(plain);
+  ASSERT_TRUE(records().show(m.key().id).value()) << "its letter may be replayed";
+  EXPECT_TRUE(has_step(m));
+
+  const std::int64_t letter = letter_of(m);
+  ASSERT_EQ(dead_letters().discard({&letter, 1}).value(), 1U);
+  EXPECT_TRUE(records().show(m.key().id).value());
+  purge_away(m);
+  EXPECT_TRUE(steps().read(m.key().id).value().entries.empty());
+  EXPECT_GT(letter_of(other), 0) << "it is none of that record";
+}
+
+TEST_P(StepsSuite, ADeadRecordWithStepsGoesOnceItsLetterIsPastItsTime) {
+  if (!has(Facet::kDeadLetters)) GTEST_SKIP() << "trait: it keeps no dead letters";
+  const ConsumerNumber number = attach("short", kTtl);
+  const Message m = dead_with_step(number, "k", entry_of("first"));
+  const Message plain = test::make_message(number, "plain");
+  bring_to(plain, RecordState::kDead);
+  advance(2 * kTtl);
+  purge_away(plain);
+  ASSERT_TRUE(has_step(m));
+  const std::vector<LetterLife> lives = {{number, kTtl}};
+  ASSERT_EQ(dead_letters().expire(lives, 0, 100).value().removed, std::vector<std::size_t>{2});
+  purge_away(m);
+  EXPECT_TRUE(steps().read(m.key().id).value().entries.empty());
+}
+
+TEST_P(StepsSuite, ALetterThatIsReplayedPastTheTtlFindsItsJournal) {
+  if (!has(Facet::kDeadLetters)) GTEST_SKIP() << "trait: it keeps no dead letters";
+  const ConsumerNumber number = attach("short", kTtl);
+  StepEntry undone = entry_of("lock_stock");
+  undone.state = StepEntry::State::kUndone;
+  undone.round = 3;
+  const Message m = dead_with_step(number, "k", undone);
+  for (const char* control : {"first", "second"}) {
+    const Message plain = test::make_message(number, control);
+    bring_to(plain, RecordState::kDead);
+    advance(2 * kTtl);
+    purge_away(plain);
+    const std::int64_t letter = letter_of(m);
+    ASSERT_EQ(dead_letters().replay({&letter, 1}).value().replayed, 1U);
+    const Lease lease = acquire(m).lease;
+    ASSERT_TRUE(has_step(m));
+    EXPECT_EQ(steps().read(m.key().id).value().entries[0].round, 3);
+    ASSERT_EQ(finish(test::dead(lease, &m)), Applied::kYes);
+  }
 }
 
 TEST_P(StepsSuite, GivingUpIsNotedWithTheFinishAndForgottenByTheDeath) {
@@ -224,4 +279,30 @@ TEST_P(StepsSuite, AnOperatorChangesNothingThatRunsWaitsOrIsDone) {
 }
 
 }  // namespace
+
+Message StepsSuite::dead_with_step(ConsumerNumber consumer, BytesView key, const StepEntry& entry) {
+  Message m = test::make_message(consumer, key);
+  const Lease lease = acquire(m).lease;
+  EXPECT_EQ(steps().keep(lease, entry).value(), Applied::kYes);
+  EXPECT_EQ(finish(test::dead(lease, &m)), Applied::kYes);
+  return m;
+}
+
+void StepsSuite::purge_away(const Message& message) {
+  for (int i = 0; i < 100 && records().show(message.key().id).value(); ++i) {
+    (void)store().purge(10s);  // refused for a while where the clock jumped
+    advance(1min);
+  }
+  ASSERT_FALSE(records().show(message.key().id).value());
+}
+
+std::int64_t StepsSuite::letter_of(const Message& message) {
+  for (const DeadLetter& letter : all_dead_letters()) {
+    if (letter.key == message.key().text && letter.fingerprint == message.fingerprint()) {
+      return letter.id;
+    }
+  }
+  return 0;
+}
+
 }  // namespace semel::conformance

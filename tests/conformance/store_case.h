@@ -149,7 +149,18 @@ class RecordsSuite : public StoreTest {};
 class PositionsSuite : public StoreTest {};
 class GatesSuite : public StoreTest {};
 class AuditSuite : public StoreTest {};
-class StepsSuite : public StoreTest {};
+class StepsSuite : public StoreTest {
+ protected:
+  // A message of `consumer` that has died with one step in its journal.
+  Message dead_with_step(ConsumerNumber consumer, BytesView key, const StepEntry& entry);
+  // Lets time pass and purges until the record is gone.
+  void purge_away(const Message& message);
+  bool has_step(const Message& message) {
+    return steps().read(message.key().id).value().entries.size() == 1;
+  }
+  // The letter of this key and payload.
+  std::int64_t letter_of(const Message& message);
+};
 // For stores without HeldMessages.
 class WithoutMessagesSuite : public StoreTest {};
 // Opens nothing by itself: its tests fork before they open.

@@ -33,7 +33,9 @@ struct StepJournal {
 };
 
 // Where the journal is kept. It lives with the record: through retries, crashes, parking and the
-// dead letters, until the record is completed or forgotten. Safe to call from several threads.
+// dead letters, until the record is completed or forgotten. Store::purge keeps a dead record that
+// has a journal as long as a dead letter with its key and fingerprint. Safe to call from several
+// threads.
 //
 // A Finish with `giving_up` notes it in the same commit; one to kDead without forgets that note,
 // and one to kCompleted all of the journal.
