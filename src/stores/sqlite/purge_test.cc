@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <functional>
 #include <utility>
+#include <vector>
+
+#include <semel/admin/records.h>
+#include <semel/spi/step_store.h>
 
 #include "stores/sqlite/test_place.h"
 
@@ -132,6 +137,34 @@ TEST_F(PurgeTest, AClockThatJumpsInTheMiddleForgetsNothing) {
   EXPECT_EQ(store_->purge(10s).value().records, 0U);
   ASSERT_FALSE(moment_->waits());
   EXPECT_EQ(complete(*store_, ordered(consumer, 10)), 0U);
+}
+
+TEST_F(PurgeTest, DeadRecordsThatAreKeptForTheirLettersHoldUpNoOther) {
+  const ConsumerNumber consumer = attach(*store_, "payments", 1h);
+  const auto all = ordered(consumer, 600);
+  StepEntry step;
+  step.name = "lock_stock";
+  const StoreFacets facets = store_->facets();
+  for (const Message& message : all) {
+    const Lease lease = acquire(*store_, message);
+    if (&message != &all.back()) {
+      ASSERT_EQ(facets.steps->keep(lease, step).value(), Applied::kYes);
+    }
+    const Finish dead = test::dead(lease, &message);
+    ASSERT_TRUE(store_->finish({&dead, 1}).has_value());
+  }
+  clock_->advance(3h);
+  EXPECT_EQ(store_->purge(1s).value().records, 1U);
+  EXPECT_FALSE(facets.records->show(all.back().key().id).value());
+
+  DeadLetterFilter filter;
+  filter.limit = all.size();
+  const auto listed = facets.dead_letters->list(filter).value();
+  std::vector<std::int64_t> letters;
+  for (const DeadLetter& letter : listed) letters.push_back(letter.id);
+  ASSERT_EQ(facets.dead_letters->discard(letters).value(), all.size());
+  EXPECT_EQ(store_->purge(1s).value().records, all.size() - 1);
+  EXPECT_EQ(one("SELECT count(*) FROM semel_step"), "0");
 }
 
 }  // namespace
