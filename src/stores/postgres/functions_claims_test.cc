@@ -81,6 +81,40 @@ TEST_F(FunctionsClaims, KeysHaveTheIdsOfTheStore) {
             digest::hex(fingerprint_of("body").view()));
 }
 
+// A column of the caller's may take texts for one that are two, or parts of them for nothing.
+TEST_F(FunctionsClaims, AKeyIsItsBytesWhateverTheCallersCollation) {
+  client_.ask(
+      "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)");
+  const auto call = [](const char* form, std::string_view consumer, std::string_view key) {
+    return fmt::format(fmt::runtime(form), fmt::format("'{}' COLLATE loose", consumer),
+                       fmt::format("'{}' COLLATE loose", key));
+  };
+  ASSERT_EQ(client_.ask("SELECT 'abc' = 'ABC' COLLATE loose, '\u00AD' = '' COLLATE loose"), "t|t");
+  for (const char* const key : {"abc", "ABC", "\u00AD", "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+                                "0190163d-8694-739b-aea5-966c26f8ad91"}) {
+    EXPECT_EQ(client_.ask(call("SELECT outcome FROM semel.claim({}, {}, '{{}}')", "payments", key)),
+              "new")
+        << key;
+    EXPECT_EQ(claimed(client_, key), "duplicate") << key;
+    EXPECT_EQ(client_.ask(call("SELECT outcome FROM semel.claim_many({0}, ARRAY[{1}, {1}])",
+                               "payments", key)),
+              "duplicate\nduplicate")
+        << key;
+    EXPECT_EQ(client_.ask(call("SELECT outcome FROM semel.begin({}, {})", "payments", key)),
+              "duplicate");
+    EXPECT_EQ(
+        client_.refused(call("SELECT semel.publish({}, 'm'::text, {})", "payments", key)).state,
+        "");
+  }
+  for (const char* const form :
+       {"claim({}, {})", "claim_many({}, ARRAY[{}])", "begin({}, {})", "done({}, {}, 'r'::text)",
+        "dead({}, {}, 'nnnnnnnnnnnnnnnn')", "publish({}, {})"}) {
+    const std::string statement = fmt::format("SELECT semel.{}", form);
+    const auto refusal = client_.refused(call(statement.c_str(), "PAYMENTS", "k"));
+    EXPECT_EQ(refusal.state, "SM272") << form << refusal.message;
+  }
+}
+
 // A literal without a type is a text for both.
 TEST_F(FunctionsClaims, AFingerprintIsThatOfTheSamePayload) {
   for (const char* const payload : {R"({"text":"two\\nlines"})", R"(\x7b7d)", "Grüße"}) {

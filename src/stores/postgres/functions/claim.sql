@@ -25,7 +25,7 @@ BEGIN
       SELECT m.generations INTO known FROM {schema}.semel_meta AS m;
       SELECT s.version INTO tables FROM {schema}.semel_schema AS s;
       SELECT c.number, c.ttl INTO consumer_number, kept_for
-        FROM {schema}.semel_consumer AS c WHERE c.name = claim.consumer;
+        FROM {schema}.semel_consumer AS c WHERE c.name = claim.consumer COLLATE "default";
       SELECT g.number INTO active FROM {schema}.semel_generation AS g
         WHERE g.state = 'active' AND g.ttl IS NOT DISTINCT FROM kept_for;
       INSERT INTO {schema}.semel_record (id, generation, state, fingerprint, changed_at)

@@ -49,7 +49,7 @@ BEGIN
   SELECT s.version, c.number, c.recipe_hash = convert_to('{guard_recipe}', 'UTF8')
     INTO tables, found_number, only_called
     FROM {schema}.semel_schema AS s
-    LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_receiver.consumer;
+    LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_receiver.consumer COLLATE "default";
   IF tables IS DISTINCT FROM {tables} THEN
     -- It says what is wrong.
     SELECT p.number INTO found_number FROM {schema}.semel_place(consumer) AS p;

@@ -1,5 +1,7 @@
 -- Functions that the others call. Functions named semel_… run with the rights of their caller, so
 -- a role without rights on the tables can do nothing with them by itself.
+-- A parameter has the collation of what its caller gives, which may take two texts for one, or refuse
+-- to search in them. So a text that is compared or looked into says another.
 
 CREATE OR REPLACE FUNCTION {schema}.functions_version() RETURNS integer
 LANGUAGE sql IMMUTABLE AS $semel$ SELECT {version} $semel$;
@@ -57,7 +59,7 @@ END $semel$;
 -- Why a key cannot be claimed; NULL where it can.
 CREATE OR REPLACE FUNCTION {schema}.semel_key_fault(key text) RETURNS text
 LANGUAGE sql STABLE AS $semel$
-SELECT CASE WHEN COALESCE(key, '') = '' THEN 'an empty key identifies nothing'
+SELECT CASE WHEN COALESCE(octet_length(key), 0) = 0 THEN 'an empty key identifies nothing'
             WHEN octet_length({schema}.semel_utf8(key)) <= {key_limit} THEN NULL
             WHEN {schema}.semel_utf8(key) IS NULL THEN 'the key cannot be written in UTF-8'
             ELSE format('the key has %s bytes, the limit is {key_limit}',
@@ -105,7 +107,8 @@ BEGIN
                                   'give each effect a key; a digest of it where it is too long');
   END IF;
   IF octet_length(content) = 26 AND key COLLATE "C" ~ '^[0-7][0-9A-HJKMNP-TV-Z]{25}$' THEN
-    SELECT string_agg((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(key, i, 1)) - 1)
+    SELECT string_agg((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ',
+                               substr(key COLLATE "C", i, 1)) - 1)
                         ::bit(5)::text, '' ORDER BY i)
       INTO bits FROM generate_series(1, 26) AS i;
     RETURN substr(int8send(consumer << 2 | 2), 5) ||
@@ -153,7 +156,7 @@ BEGIN
   FOR tries IN 1..8 LOOP
     SELECT s.version, m.generations, c.number, g.number INTO tables, known, number, generation
       FROM {schema}.semel_meta AS m CROSS JOIN {schema}.semel_schema AS s
-      LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_place.consumer
+      LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_place.consumer COLLATE "default"
       LEFT JOIN {schema}.semel_generation AS g
         ON g.state = 'active' AND g.ttl IS NOT DISTINCT FROM c.ttl;
     IF tables IS DISTINCT FROM {tables} THEN
@@ -200,7 +203,7 @@ DECLARE
 BEGIN
   SELECT s.version, c.number INTO tables, number
     FROM {schema}.semel_schema AS s
-    LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_number.consumer;
+    LEFT JOIN {schema}.semel_consumer AS c ON c.name = semel_number.consumer COLLATE "default";
   IF number IS NULL OR tables IS DISTINCT FROM {tables} THEN
     -- It says what is wrong.
     SELECT p.number INTO number FROM {schema}.semel_place(consumer) AS p;
