@@ -48,7 +48,7 @@ inline constexpr StoreTraits kPostgresTraits{
 Result<std::unique_ptr<Store>> open_postgres(PostgresOptions options);
 
 // Returns what open_postgres would change in the schema, and changes nothing. For people who run
-// such SQL themselves. Errors: as open_postgres, except R207.
+// such SQL themselves: it begins and commits a transaction. Errors: as open_postgres, except R207.
 Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
 
 // Makes the SQL functions by which a consumer in any language claims, in the schema of the tables,
@@ -60,7 +60,8 @@ Result<SchemaChange> postgres_schema_change(const PostgresOptions& options);
 Result<void> make_postgres_functions(const PostgresOptions& options);
 // Drops the functions and the grants on them; records stay.
 Result<void> drop_postgres_functions(const PostgresOptions& options);
-// The SQL that these two would run on tables that are up to date. Contacts no server.
+// The SQL that these two would run on tables that are up to date, as a transaction. Contacts no
+// server.
 Result<std::string> postgres_functions_sql(const PostgresOptions& options);
 Result<std::string> postgres_functions_drop_sql(const PostgresOptions& options);
 

@@ -87,27 +87,29 @@ constexpr const char* kOutdatedSignatures[] = {
     "begin(text, text, text, interval)",
 };
 
-// Keeps the grants of functions that have another form now, or one more beside them that can
-// do nothing which they cannot, and grants them again: for the transaction, in a setting that any
-// role may make.
+// Keeps grants that would be lost, and grants them again: for the transaction, in a setting that any
+// role may make. A function that has another form now passes its grants on, as does one that has one
+// more beside it that can do nothing which it cannot. Grants to PUBLIC are lost in all functions: a
+// new one is everybody's, so each is taken from PUBLIC.
 constexpr std::string_view kKeepGrants = R"sql(
 SELECT pg_catalog.set_config('semel.grants', COALESCE((
   SELECT pg_catalog.string_agg(pg_catalog.format('GRANT EXECUTE ON FUNCTION {schema}.%s TO %s%s',
-           moved.form, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(r.rolname) END,
+           kept.form, CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(r.rolname) END,
            CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END), '; ')
-    FROM (VALUES
+    FROM (VALUES{same_forms}
       ('begin(text, text, bytea, interval, bytea)',
        'begin(text, text, bytea, interval, bytea, bytea)'),
       ('begin(text, text, text, interval)',
        'begin(text, text, text, interval, bytea, bytea)'),
       ('retry(text, text, bytea, interval, text, text)', 'release(text, text, bytea)'),
-      ('fingerprint(bytea)', 'fingerprint(text)')) AS moved(former, form)
+      ('fingerprint(bytea)', 'fingerprint(text)')) AS kept(former, form)
     JOIN pg_catalog.pg_proc AS p
-      ON p.oid = pg_catalog.to_regprocedure('{schema}.' || moved.former)
+      ON p.oid = pg_catalog.to_regprocedure('{schema}.' || kept.former)
     CROSS JOIN LATERAL pg_catalog.aclexplode(p.proacl) AS a
     LEFT JOIN pg_catalog.pg_roles AS r ON r.oid = a.grantee
     WHERE a.privilege_type = 'EXECUTE' AND a.grantee <> p.proowner
-      AND pg_catalog.to_regprocedure('{schema}.' || moved.form) IS NULL), ''), true);
+      AND CASE WHEN kept.former = kept.form THEN a.grantee = 0 AND a.grantor = p.proowner
+               ELSE pg_catalog.to_regprocedure('{schema}.' || kept.form) IS NULL END), ''), true);
 )sql";
 constexpr std::string_view kGrantAgain = R"sql(
 DO $semel$
@@ -124,6 +126,15 @@ std::string drop_sql(const std::string& schema, std::span<const char* const> sig
     sql += fmt::format("DROP FUNCTION IF EXISTS {}.{};\n", quoted_name(schema), signature);
   }
   return sql;
+}
+
+// Each function as itself, in the rows of kKeepGrants.
+std::string same_forms() {
+  std::string rows;
+  for (const char* const signature : kSignatures) {
+    rows += fmt::format("\n      ('{0}', '{0}'),", signature);
+  }
+  return rows;
 }
 
 std::string interval_of(std::chrono::milliseconds length) {
@@ -159,6 +170,7 @@ std::string functions_sql(const std::string& schema, const std::string& clock) {
   need_plain_name(schema);
   const sql::FunctionName names[] = {
       {"{claim}", functions::kClaim},  // contains others
+      {"{same_forms}", same_forms()},
       {"{schema}", quoted_name(schema)},
       {"{tables}", std::to_string(newest_version())},
       {"{clock}", clock},

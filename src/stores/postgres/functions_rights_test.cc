@@ -16,6 +16,54 @@ class FunctionsRights : public FunctionsTest {
   ~FunctionsRights() override { sql(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role_)); }
   static std::string newest() { return std::to_string(sql::kFunctionsVersion); }
   void become_the_role() { client_.ask("SET ROLE " + role_); }
+  PostgresOptions options(const std::string& schema = "semel") const {
+    PostgresOptions options;
+    options.url = url();
+    options.schema = schema;
+    return options;
+  }
+  // As a version before the last forms left them, called by the role.
+  void make_former_forms() {
+    sql("DROP FUNCTION semel.begin(text, text, text, interval, bytea, bytea)");
+    sql("DROP FUNCTION semel.begin(text, text, bytea, interval, bytea, bytea)");
+    sql("DROP FUNCTION semel.fingerprint(text)");
+    sql("DROP FUNCTION semel.release(text, text, bytea)");
+    sql("CREATE FUNCTION semel.begin(consumer text, key text, payload text, lease interval DEFAULT "
+        "'1 minute') RETURNS text LANGUAGE sql AS 'SELECT NULL::text'");
+    sql(fmt::format(
+        "GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON FUNCTION semel.begin(text, text, "
+        "text, interval), semel.fingerprint(bytea), "
+        "semel.retry(text, text, bytea, interval, text, text) TO {0}",
+        role_));
+  }
+  void expect_grants_of_former_forms() {
+    become_the_role();
+    EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'k', '{}')"), "new");
+    EXPECT_EQ(client_.refused("SELECT semel.fingerprint('{}')").state, "");
+    EXPECT_EQ(client_.ask("SELECT semel.release('payments', 'k', 'nnnnnnnnnnnnnnnn')"),
+              "lease_lost");
+    EXPECT_EQ(client_.refused("SELECT semel.begin('payments', 'k', '{}'::bytea)").state, "42501")
+        << "it had no grant before";
+    client_.ask("RESET ROLE");
+  }
+  // As psql does: each statement by itself, and on after one that fails.
+  void run_script(std::string_view script) {
+    std::size_t begin = 0;
+    bool in_body = false;
+    for (std::size_t at = 0; at < script.size(); ++at) {
+      if (script.substr(at).starts_with("$semel$")) in_body = !in_body;
+      if (in_body || !script.substr(at).starts_with(";\n")) continue;
+      client_.refused(std::string(script.substr(begin, at + 1 - begin)));
+      begin = at + 1;
+    }
+    EXPECT_EQ(script.substr(begin), "\n") << "a statement without an end";
+  }
+  std::string functions_in(const std::string& schema) const {
+    return sql(
+        "SELECT count(*) FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = "
+        "p.pronamespace WHERE n.nspname = '" +
+        schema + "'");
+  }
 
   // Roles belong to the server, which others use too.
   const std::string role_ = "least_" + database_;
@@ -88,24 +136,57 @@ TEST_F(FunctionsRights, AFormOfAnEarlierVersionGoes) {
 }
 
 TEST_F(FunctionsRights, GrantsStayWhereAFunctionHasAnotherFormNow) {
-  sql("DROP FUNCTION semel.begin(text, text, text, interval, bytea, bytea)");
-  sql("DROP FUNCTION semel.begin(text, text, bytea, interval, bytea, bytea)");
-  sql("DROP FUNCTION semel.fingerprint(text)");
-  sql("DROP FUNCTION semel.release(text, text, bytea)");
-  sql("CREATE FUNCTION semel.begin(consumer text, key text, payload text, lease interval DEFAULT "
-      "'1 minute') RETURNS text LANGUAGE sql AS 'SELECT NULL::text'");
-  sql(
-      fmt::format("GRANT USAGE ON SCHEMA semel TO {0}; GRANT EXECUTE ON FUNCTION semel.begin(text, "
-                  "text, text, interval), semel.fingerprint(bytea), "
-                  "semel.retry(text, text, bytea, interval, text, text) TO {0}",
-                  role_));
+  make_former_forms();
   make_functions(client_.connection(), "semel");
-  become_the_role();
-  EXPECT_EQ(client_.ask("SELECT outcome FROM semel.begin('payments', 'k', '{}')"), "new");
-  EXPECT_EQ(client_.refused("SELECT semel.fingerprint('{}')").state, "");
-  EXPECT_EQ(client_.ask("SELECT semel.release('payments', 'k', 'nnnnnnnnnnnnnnnn')"), "lease_lost");
-  EXPECT_EQ(client_.refused("SELECT semel.begin('payments', 'k', '{}'::bytea)").state, "42501")
-      << "it had no grant before";
+  expect_grants_of_former_forms();
+}
+
+TEST_F(FunctionsRights, GrantsStayWhereAScriptReplacesTheFunctions) {
+  make_former_forms();
+  run_script(postgres_functions_sql(options()).value());
+  expect_grants_of_former_forms();
+}
+
+TEST_F(FunctionsRights, AScriptThatFailsLeavesNothingOfIt) {
+  const auto failing = [](std::string script, std::string_view before) {
+    return script.insert(script.rfind(before), "SELECT 1 / 0;\n");
+  };
+  run_script(failing(postgres_schema_change(options("other")).value().sql, "DELETE FROM"));
+  EXPECT_EQ(sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'other'"), "0");
+  sql("CREATE SCHEMA other");
+  run_script(failing(postgres_functions_sql(options("other")).value(), "REVOKE"));
+  EXPECT_EQ(functions_in("other"), "0");
+  const std::string all = functions_in("semel");
+  const std::string drop = postgres_functions_drop_sql(options()).value();
+  run_script(failing(drop, "DROP"));
+  EXPECT_EQ(functions_in("semel"), all);
+  run_script(drop);
+  EXPECT_EQ(functions_in("semel"), "0");
+  run_script(postgres_functions_sql(options()).value());
+  EXPECT_EQ(functions_in("semel"), all);
+}
+
+TEST_F(FunctionsRights, AGrantToEverybodyStaysAndANewFunctionIsNobodys) {
+  sql(
+      fmt::format("GRANT USAGE ON SCHEMA semel TO {}; GRANT EXECUTE ON FUNCTION "
+                  "semel.claim(text, text, text) TO PUBLIC; DROP FUNCTION "
+                  "semel.dead(text, text, bytea, text, text)",
+                  role_));
+  // As a script leaves a function that it was ended behind.
+  sql("DROP FUNCTION semel.release(text, text, bytea); CREATE FUNCTION semel.release(consumer "
+      "text, key text, nonce bytea) RETURNS text LANGUAGE sql AS 'SELECT NULL::text'");
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(make_postgres_functions(options()).has_value());
+    become_the_role();
+    EXPECT_EQ(client_.refused("SELECT semel.claim('payments', 'k', '{}')").state, "");
+    for (const char* const forbidden :
+         {"claim('payments', 'k', '{}'::bytea)", "dead('payments', 'k', 'n')",
+          "release('payments', 'k', 'n')", "semel_number('payments')"}) {
+      EXPECT_EQ(client_.refused(fmt::format("SELECT semel.{}", forbidden)).state, "42501")
+          << forbidden;
+    }
+    client_.ask("RESET ROLE");
+  }
 }
 
 TEST_F(FunctionsRights, NothingOfTheCallersStandsBeforeTheTables) {
@@ -197,12 +278,10 @@ TEST_F(FunctionsRights, AMigrationOfTheTablesReplacesTheFunctionsToo) {
   // As a version before the audit log left them.
   sql("CREATE OR REPLACE FUNCTION semel.functions_version() RETURNS integer LANGUAGE sql AS "
       "'SELECT 0'; DROP TABLE semel.semel_audit; UPDATE semel.semel_schema SET version = 2");
-  PostgresOptions options;
-  options.url = url();
-  const auto change = postgres_schema_change(options);
+  const auto change = postgres_schema_change(options());
   ASSERT_TRUE(change.has_value());
   EXPECT_NE(change->sql.find("FUNCTION \"semel\".functions_version()"), std::string::npos);
-  ASSERT_TRUE(open_postgres(options).has_value());
+  ASSERT_TRUE(open_postgres(options()).has_value());
   EXPECT_EQ(called(client_, "functions_version()"), newest());
   EXPECT_EQ(client_.ask(fmt::format("SELECT has_function_privilege('{}', "
                                     "'semel.claim(text, text, text)', 'EXECUTE')",
@@ -231,26 +310,20 @@ TEST_F(FunctionsRights, AMigrationLeavesTheFunctionsOfAnotherOwner) {
 
 TEST_F(FunctionsRights, DroppedFunctionsLeaveTheRecords) {
   EXPECT_EQ(claimed(client_, "k"), "new");
-  PostgresOptions options;
-  options.url = url();
-  ASSERT_TRUE(drop_postgres_functions(options).has_value());
-  EXPECT_EQ(sql("SELECT count(*) FROM pg_proc WHERE pronamespace = 'semel'::regnamespace"), "0");
-  ASSERT_TRUE(drop_postgres_functions(options).has_value());
-  ASSERT_TRUE(make_postgres_functions(options).has_value());
-  ASSERT_TRUE(make_postgres_functions(options).has_value());
+  ASSERT_TRUE(drop_postgres_functions(options()).has_value());
+  EXPECT_EQ(functions_in("semel"), "0");
+  ASSERT_TRUE(drop_postgres_functions(options()).has_value());
+  ASSERT_TRUE(make_postgres_functions(options()).has_value());
+  ASSERT_TRUE(make_postgres_functions(options()).has_value());
   EXPECT_EQ(claimed(client_, "k"), "duplicate");
 }
 
 TEST_F(FunctionsRights, ASchemaOfAnyPlainNameHasThem) {
-  PostgresOptions options;
-  options.url = url();
-  options.schema = "Other \"schema\"";
-  ASSERT_TRUE(make_postgres_functions(options).has_value());
+  ASSERT_TRUE(make_postgres_functions(options("Other \"schema\"")).has_value());
   EXPECT_EQ(client_.ask(R"(SELECT "Other ""schema""".functions_version())"), newest());
   const auto refusal = client_.refused(R"(SELECT "Other ""schema""".claim('payments', 'k'))");
   EXPECT_EQ(refusal.state, "SM272") << refusal.message;
-  options.schema = "it's";
-  const auto refused = make_postgres_functions(options);
+  const auto refused = make_postgres_functions(options("it's"));
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, "R274");
 }

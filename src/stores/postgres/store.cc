@@ -53,6 +53,11 @@ struct Server {
   LeaseClaims leases;
 };
 
+// A script for people. Where a part of it fails, nothing of it stays.
+std::string script_of(const std::string& sql) {
+  return sql.empty() ? sql : "BEGIN;\n" + sql + "COMMIT;\n";
+}
+
 // A connection for the lifetime of the object.
 class Opened {
  public:
@@ -115,6 +120,7 @@ Result<SchemaChange> postgres_schema_change(const PostgresOptions& options) {
     if (!change.sql.empty() && postgres::may_replace_functions(opened.get(), endpoint.schema)) {
       change.sql += postgres::functions_sql(endpoint.schema);
     }
+    change.sql = postgres::script_of(change.sql);
     return change;
   });
 }
@@ -134,11 +140,13 @@ Result<void> drop_postgres_functions(const PostgresOptions& options) {
 }
 
 Result<std::string> postgres_functions_sql(const PostgresOptions& options) {
-  return sql::contained([&] { return postgres::functions_sql(options.schema); });
+  return sql::contained(
+      [&] { return postgres::script_of(postgres::functions_sql(options.schema)); });
 }
 
 Result<std::string> postgres_functions_drop_sql(const PostgresOptions& options) {
-  return sql::contained([&] { return postgres::drop_functions_sql(options.schema); });
+  return sql::contained(
+      [&] { return postgres::script_of(postgres::drop_functions_sql(options.schema)); });
 }
 
 }  // namespace semel
