@@ -126,6 +126,65 @@ TEST_P(ProcedureLeases, NoTimeIsLaterThanEveryDatabaseCanHave) {
   }
 }
 
+// A session that is not strict takes a number from the beginning of a text.
+TEST_P(ProcedureLeases, ALengthThatIsNoNumberIsRefusedInEverySession) {
+  const Begun held = begun(client_, "held");
+  for (const char* const mode : {"", "STRICT_ALL_TABLES"}) {
+    client_.ask(fmt::format("SET sql_mode = '{}'", mode));
+    for (const char* const length :
+         {"'2 minutes'", "'1 hour'", "''", "'60 '", "' 60'", "'60\n'", "'1:30'", "'1,5'", "'.'",
+          "'-'", "'1e'", "'0x10'", "'six'", "'NULL'", "x'00'"}) {
+      for (const std::string& call :
+           {fmt::format("begin('payments', 'k', '{{}}', NULL, {}, NULL)", length),
+            fmt::format("renew('payments', 'held', {}, {})", hex(held.lease.nonce), length),
+            fmt::format("retry('payments', 'held', {}, {}, NULL, NULL)", hex(held.lease.nonce),
+                        length),
+            fmt::format("publish('payments', 'm', NULL, NULL, NULL, NULL, {})", length)}) {
+        const auto refusal = client_.refused("CALL semel_" + call);
+        EXPECT_EQ(refusal.state, "SM271") << mode << call << refusal.message;
+      }
+    }
+  }
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_record"), "1");
+  EXPECT_EQ(sql("SELECT COUNT(*) FROM semel_held"), "0");
+  EXPECT_EQ(
+      called(client_, fmt::format("complete('payments', 'held', {}, NULL)", hex(held.lease.nonce))),
+      "done");
+}
+
+TEST_P(ProcedureLeases, ALengthIsANumberOrItsText) {
+  constexpr const char* kMost = "100000000000000000000000.000000";
+  const std::pair<const char*, const char*> lengths[] = {
+      {"60", "60.000000"},
+      {"'60'", "60.000000"},
+      {"0.5", "0.500000"},
+      {"'.5'", "0.500000"},
+      {"1e2", "100.000000"},
+      {"'1E+2'", "100.000000"},
+      {"5e-1", "0.500000"},
+      {"'7.'", "7.000000"},
+      {"-1", "-1.000000"},
+      {"1.2345678", "1.234568"},
+      {"@length", "90.250000"},
+      {"60.00000000000000000000000000000", "60.000000"},
+      {"TRUE", "1.000000"},
+      {"1e40", kMost},
+      {"'1e999'", kMost},
+      {"'-1e999'", "-100000000000000000000000.000000"},
+      {"1e-300", "0.000000"},
+      {"'1e-999'", "0.000000"},
+      {"NULL", ""}};
+  for (const char* const mode : {"", "STRICT_ALL_TABLES"}) {
+    client_.ask(fmt::format("SET sql_mode = '{}', @length = 90.25", mode));
+    for (const auto& [length, seconds] : lengths) {
+      EXPECT_EQ(client_.ask(fmt::format(
+                    "CALL semel_internal_seconds({}, @seconds); SELECT @seconds", length)),
+                seconds)
+          << mode << length;
+    }
+  }
+}
+
 // As after a commit whose answer was lost.
 TEST_P(ProcedureLeases, AClaimUnderTheCallersNonceMayBeAskedForAgain) {
   const auto asked = [this](char nonce, const char* payload = "{}") {

@@ -89,13 +89,14 @@ END
 -- nonce itself may ask again where the answer was lost: it gets the claim that it has.
 CREATE PROCEDURE semel_begin(
   IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN payload LONGBLOB, IN print LONGBLOB,
-  IN lease_seconds DECIMAL(30, 6), IN own_nonce LONGBLOB)
+  IN lease LONGBLOB, IN own_nonce LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone BOOLEAN;
   DECLARE number, active, token_drawn, token_is, attempt_is BIGINT;
   DECLARE wanted VARBINARY(20);
   DECLARE arrived, drawn VARBINARY(16);
+  DECLARE lease_seconds DECIMAL(30, 6);
   DECLARE lease_end DATETIME(6);  -- looked at before anything is done
   DECLARE outcome {word};
   DECLARE unknown_is BOOLEAN;
@@ -112,6 +113,7 @@ BEGIN
     CALL semel_internal_refuse('R271', 'that cannot be the nonce of a claim');
   END IF;
   SET drawn = COALESCE(own_nonce, RANDOM_BYTES(16));
+  CALL semel_internal_seconds(lease, lease_seconds);
   CALL semel_internal_lease_end(lease_seconds, lease_end);
   CALL semel_internal_enter(alone);
   BEGIN
@@ -138,18 +140,20 @@ END
 
 -- 'renewed', or 'lease_lost': somebody else has the key, or it is ended.
 CREATE PROCEDURE semel_renew(IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB,
-                             IN lease_seconds DECIMAL(30, 6))
+                             IN lease LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone, held, payload_kept BOOLEAN;
   DECLARE wanted VARBINARY(20);
   DECLARE inbox_is BIGINT;
+  DECLARE lease_seconds DECIMAL(30, 6);
   DECLARE lease_end DATETIME(6);
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
     CALL semel_internal_undo(alone);
     RESIGNAL;
   END;
+  CALL semel_internal_seconds(lease, lease_seconds);
   CALL semel_internal_lease_end(lease_seconds, lease_end);
   CALL semel_internal_enter(alone);
   CALL semel_internal_leased(consumer_name, key_text, shown, wanted, held, inbox_is, payload_kept);
@@ -229,15 +233,17 @@ END
 -- 'retry', or 'lease_lost': nothing is changed then.
 CREATE PROCEDURE semel_retry(
   IN consumer_name LONGBLOB, IN key_text LONGBLOB, IN shown LONGBLOB,
-  IN after_seconds DECIMAL(30, 6), IN why LONGBLOB, IN met LONGBLOB)
+  IN delay LONGBLOB, IN why LONGBLOB, IN met LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone, held BOOLEAN;
+  DECLARE after_seconds DECIMAL(30, 6);
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
     CALL semel_internal_undo(alone);
     RESIGNAL;
   END;
+  CALL semel_internal_seconds(delay, after_seconds);
   CALL semel_internal_enter(alone);
   CALL semel_internal_end(consumer_name, key_text, shown, 'retrying', after_seconds, why, met, held);
   CALL semel_internal_leave(alone);

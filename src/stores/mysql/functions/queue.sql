@@ -42,12 +42,13 @@ END
 
 CREATE PROCEDURE semel_publish(
   IN consumer_name LONGBLOB, IN message LONGBLOB, IN key_text LONGBLOB, IN headers_given LONGBLOB,
-  IN content_type_given LONGBLOB, IN type_given LONGBLOB, IN delay_seconds DECIMAL(30, 6))
+  IN content_type_given LONGBLOB, IN type_given LONGBLOB, IN delay LONGBLOB)
 MODIFIES SQL DATA SQL SECURITY DEFINER
 BEGIN
   DECLARE alone BOOLEAN;
   DECLARE receiver, lives_for, row_number_drawn BIGINT;
   DECLARE only_called BOOLEAN;
+  DECLARE delay_seconds DECIMAL(30, 6);
   DECLARE headers_text LONGBLOB;
   DECLARE ignored VARBINARY(20);
   DECLARE due DATETIME(6);
@@ -63,6 +64,7 @@ BEGIN
     CALL semel_internal_refuse('R271', CONCAT('the message has ', LENGTH(message),
                                               ' bytes, the limit is {payload_limit}'));
   END IF;
+  CALL semel_internal_seconds(delay, delay_seconds);
   CALL semel_internal_headers(headers_given, headers_text);
   CALL semel_internal_consumer(consumer_name, receiver, lives_for);
   IF key_text IS NOT NULL THEN

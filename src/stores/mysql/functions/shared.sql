@@ -179,6 +179,25 @@ BEGIN
   END IF;
 END
 
+-- Seconds that a caller gives, as a number or the text of one. They come as bytes, as texts do: a
+-- session that is not strict would take '2 minutes' for 2.
+CREATE PROCEDURE semel_internal_seconds(IN given LONGBLOB, OUT seconds DECIMAL(30, 6))
+NO SQL SQL SECURITY INVOKER
+BEGIN
+  DECLARE digits LONGTEXT CHARACTER SET latin1 DEFAULT CONVERT(given USING latin1);
+  -- As the servers write their numbers. The pattern's end is also before a final newline.
+  IF digits NOT REGEXP '^-?([0-9]+([.][0-9]{0,38})?|[.][0-9]{1,38})([Ee][-+]?[0-9]{1,3})?$'
+     OR RIGHT(given, 1) = x'0A' THEN
+    CALL semel_internal_refuse('R271', 'a lease or a delay is no number: give it in seconds');
+  END IF;
+  BEGIN
+    -- There is no room for as many.
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+      SET seconds = IF(digits LIKE '-%', -1e23, 1e23);
+    SET seconds = CAST(digits AS DECIMAL(30, 6));
+  END;
+END
+
 -- So many seconds from now, by the server's clock: spi::due_after.
 CREATE PROCEDURE semel_internal_due(IN seconds DECIMAL(30, 6), OUT due DATETIME(6))
 READS SQL DATA SQL SECURITY INVOKER
