@@ -262,17 +262,30 @@ TEST_P(ProcedureClaims, ASessionWithoutAutocommitHasItsTransaction) {
 }
 
 TEST_P(ProcedureClaims, EveryIsolationLevelWillDo) {
-  for (const char* const level :
-       {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
-    client_.ask(fmt::format("SET SESSION TRANSACTION ISOLATION LEVEL {}", level));
-    client_.ask("START TRANSACTION");
-    client_.ask("SELECT by_ms FROM moved");
-    ClientSession other(url());
-    EXPECT_EQ(claimed(other, level), "new");
-    EXPECT_EQ(claimed(client_, level), "duplicate") << "newer than what the transaction sees";
-    EXPECT_EQ(many(client_, fmt::format("'[\"{}\", \"of many {}\"]'", level, level)),
-              fmt::format("{0} duplicate  \nof many {0} new  ", level));
-    client_.ask("COMMIT");
+  for (const std::string& setting : snapshot_settings()) {
+    client_.ask(setting);
+    for (const char* const level :
+         {"READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
+      client_.ask(fmt::format("SET SESSION TRANSACTION ISOLATION LEVEL {}", level));
+      client_.ask("START TRANSACTION");
+      client_.ask("SELECT by_ms FROM moved");
+      const std::string key = level + setting;
+      ClientSession other(url());
+      EXPECT_EQ(claimed(other, key), "new");
+      const auto answer =
+          client_.run(fmt::format("CALL semel_claim('payments', '{}', '{{}}', NULL)", key));
+      const bool reads_newest = std::string_view(level).starts_with("READ ");
+      EXPECT_EQ(answer.refusal.code, setting.ends_with("ON") && !reads_newest ? kRowChanged : 0U)
+          << setting << level;
+      if (answer.refusal.code == kRowChanged) {
+        EXPECT_EQ(client_.ask("SELECT @@in_transaction"), "0") << "it is undone";
+        client_.ask("START TRANSACTION");
+      }
+      EXPECT_EQ(claimed(client_, key), "duplicate") << "newer than what the transaction sees";
+      EXPECT_EQ(many(client_, fmt::format("'[\"{}\", \"of many {}\"]'", key, key)),
+                fmt::format("{0} duplicate  \nof many {0} new  ", key));
+      client_.ask("COMMIT");
+    }
   }
 }
 

@@ -36,6 +36,26 @@ class ProcedureSession : public FunctionsTest {
     return begin != std::string::npos &&
            state.substr(begin, at - begin).find("\nLOCK WAIT ") != std::string::npos;
   }
+  // A transaction that makes its effect where the key is new, run again for as long as the server
+  // says that a row has changed. Returns the outcome; `runs`: how often it was run.
+  std::string consumed(ClientSession& session, const std::string& call, const std::string& key,
+                       int& runs) const {
+    for (runs = 1;; ++runs) {
+      session.ask("START TRANSACTION");
+      session.ask(fmt::format("INSERT INTO work VALUES ('{}')", key));
+      const auto answer = session.run("CALL semel_" + call);
+      if (answer.refusal.code == kRowChanged) {
+        EXPECT_EQ(session.ask("SELECT @@in_transaction"), "0") << "the whole of it is undone";
+        continue;
+      }
+      EXPECT_EQ(answer.refusal.code, 0U) << call << answer.refusal.message;
+      const bool is_list = call.starts_with("claim_many");
+      const std::string outcome = answer.rows.at(0).at(is_list ? 2 : 0);
+      if (outcome == "new") session.ask(fmt::format("INSERT INTO effect VALUES ('{}')", key));
+      session.ask("COMMIT");
+      return outcome;
+    }
+  }
   // Answers the call, which may first be told that an earlier one is undone.
   static std::string answered(ClientSession& session, const std::string& call) {
     const auto refusal = session.refused(call);
@@ -135,6 +155,7 @@ TEST_P(ProcedureSession, ATransactionThatACallOnlyOpenedIsUndoneAndTold) {
 // Its record and the message that the record belongs to are as they are now.
 TEST_P(ProcedureSession, ATransactionThatSeesOlderRowsAnswersWithTheResult) {
   ClientSession old(url());
+  old.ask(snapshot_settings().front());
   old.ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ");
   old.ask("START TRANSACTION WITH CONSISTENT SNAPSHOT");
   EXPECT_EQ(claimed(client_, "k"), "new");
@@ -155,6 +176,44 @@ TEST_P(ProcedureSession, ATransactionThatSeesOlderRowsAnswersWithTheResult) {
   EXPECT_EQ(claimed(old, "due"), "new");
   old.ask("COMMIT");
   EXPECT_EQ(sql("SELECT processed_at IS NULL FROM semel_inbox WHERE row_id = 5001"), "0");
+}
+
+// The second waits for the first, whose rows are newer than what its transaction sees.
+TEST_P(ProcedureSession, ARaceOfTransactionsMakesItsEffectOnce) {
+  client_.ask("CREATE TABLE work (name VARCHAR(99)); CREATE TABLE effect (name VARCHAR(99))");
+  const std::pair<const char*, const char*> calls[] = {
+      {"claim('payments', '{}', NULL, NULL)", "duplicate"},
+      {"claim_many('payments', '[\"{}\"]', NULL, NULL)", "duplicate"},
+      {"begin('payments', '{}', NULL, NULL, 3600, NULL)", "busy"}};
+  int keys = 0;
+  for (const std::string& setting : snapshot_settings()) {
+    const bool strict = setting.ends_with("ON");
+    for (const auto& [form, met] : calls) {
+      for (const char* const end : {"COMMIT", "ROLLBACK"}) {
+        const std::string key = fmt::format("raced {}", ++keys);
+        const std::string call = fmt::format(fmt::runtime(form), key);
+        client_.ask("START TRANSACTION");
+        EXPECT_EQ(client_.refused("CALL semel_" + call).code, 0U);
+        client_.ask(fmt::format("INSERT INTO effect VALUES ('{}')", key));
+        std::string outcome;
+        int runs = 0;
+        std::thread second([&] {
+          ClientSession session(url());
+          session.ask(setting);
+          session.ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+          outcome = consumed(session, call, key, runs);
+        });
+        EXPECT_TRUE(test::comes_true([this] { return server().lock_waiters(database_) == 1; }));
+        client_.ask(end);
+        second.join();
+        const bool commits = end == std::string_view("COMMIT");
+        EXPECT_EQ(outcome, commits ? met : "new") << setting << call << end;
+        EXPECT_EQ(runs, strict && commits ? 2 : 1) << setting << call << end;
+        EXPECT_EQ(sql(fmt::format("SELECT COUNT(*) FROM effect WHERE name = '{}'", key)), "1");
+        EXPECT_EQ(sql(fmt::format("SELECT COUNT(*) FROM work WHERE name = '{}'", key)), "1");
+      }
+    }
+  }
 }
 
 // A table of the session's own hides the store's: its results cannot be read.

@@ -119,6 +119,11 @@ void FunctionsTest::advance(std::chrono::milliseconds by) const {
   sql(fmt::format("UPDATE moved SET by_ms = by_ms + {}", by.count()));
 }
 
+std::vector<std::string> FunctionsTest::snapshot_settings() const {
+  if (sql("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").empty()) return {"DO 0"};
+  return {"SET innodb_snapshot_isolation = OFF", "SET innodb_snapshot_isolation = ON"};
+}
+
 std::string FunctionsTest::claimed(ClientSession& session, std::string_view key,
                                    std::string_view payload) {
   return called(session, fmt::format("claim('payments', {}, {}, NULL)", text(key), text(payload)));

@@ -42,14 +42,14 @@ class ClientSession {
     unsigned code = 0;
   };
   Refusal refused(const std::string& sql);
-
- private:
+  // Both.
   struct Answer {
     Rows rows;
     Refusal refusal;
   };
   Answer run(const std::string& sql);
 
+ private:
   st_mysql* const connection_;
 };
 
@@ -66,6 +66,10 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
   // As the servers' client would run it.
   std::string sql(const std::string& text) const { return server().query(database_, text); }
   void advance(std::chrono::milliseconds by) const;
+  // Statements for a session, the one that is stricter last: what becomes of a transaction that
+  // meets a row that changed since its snapshot. One that does nothing where the server has no
+  // choice.
+  std::vector<std::string> snapshot_settings() const;
   // As another process has it, with the same consumer.
   std::unique_ptr<Store> another_store() const;
 
@@ -90,6 +94,9 @@ class FunctionsTest : public testing::TestWithParam<test::SharedMySqlServer> {
                                                    Claim& answer);
   static Claim claim(Store& store, const Message& message,
                      std::chrono::milliseconds lease = std::chrono::hours(1));
+
+  // The server undid a transaction that met such a row.
+  static constexpr unsigned kRowChanged = 1020;
 
   const std::string database_;
   const std::unique_ptr<Store> store_;
