@@ -87,10 +87,10 @@ constexpr const char* kOutdatedSignatures[] = {
     "begin(text, text, text, interval)",
 };
 
-// Keeps grants that would be lost, and grants them again: for the transaction, in a setting that any
-// role may make. A function that has another form now passes its grants on, as does one that has one
-// more beside it that can do nothing which it cannot. Grants to PUBLIC are lost in all functions: a
-// new one is everybody's, so each is taken from PUBLIC.
+// Keeps grants that would be lost, and grants them again: for the transaction, in a setting that
+// any role may make. A function that has another form now passes its grants on, as does one that
+// has one more beside it that can do nothing which it cannot. Grants to PUBLIC are lost in all
+// functions: a new one is everybody's, so each is taken from PUBLIC.
 constexpr std::string_view kKeepGrants = R"sql(
 SELECT pg_catalog.set_config('semel.grants', COALESCE((
   SELECT pg_catalog.string_agg(pg_catalog.format('GRANT EXECUTE ON FUNCTION {schema}.%s TO %s%s',
