@@ -59,7 +59,15 @@ struct TlsIdentity::Parts {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();
   SSL_CTX* context = SSL_CTX_new(TLS_server_method());
+  std::string protocol;
 
+  static int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* size,
+                             const unsigned char*, unsigned int, void* parts) {
+    const std::string& protocol = static_cast<const Parts*>(parts)->protocol;
+    *chosen = reinterpret_cast<const unsigned char*>(protocol.data());
+    *size = static_cast<unsigned char>(protocol.size());
+    return SSL_TLSEXT_ERR_OK;
+  }
   ~Parts() {
     SSL_CTX_free(context);
     X509_free(certificate);
@@ -72,7 +80,8 @@ struct TlsIdentity::Parts {
   }
 };
 
-TlsIdentity::TlsIdentity(std::string_view subject) : parts_(std::make_unique<Parts>()) {
+TlsIdentity::TlsIdentity(std::string_view subject, std::string_view protocol)
+    : parts_(std::make_unique<Parts>()) {
   X509* certificate = parts_->certificate;
   need(parts_->key != nullptr && certificate != nullptr && parts_->context != nullptr, "memory");
   X509_set_version(certificate, X509_VERSION_3);
@@ -91,6 +100,9 @@ TlsIdentity::TlsIdentity(std::string_view subject) : parts_(std::make_unique<Par
   need(SSL_CTX_use_PrivateKey(parts_->context, parts_->key) == 1, "key");
   SSL_CTX_set_mode(parts_->context,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  parts_->protocol = protocol;
+  if (protocol.empty()) return;
+  SSL_CTX_set_alpn_select_cb(parts_->context, &Parts::choose_protocol, parts_.get());
 }
 
 TlsIdentity::~TlsIdentity() = default;

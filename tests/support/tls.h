@@ -24,7 +24,8 @@ class TlsSession {
 class TlsIdentity {
  public:
   // `subject`: the name it is good for, as OpenSSL writes it: "IP:127.0.0.1", "DNS:example.com".
-  explicit TlsIdentity(std::string_view subject = "IP:127.0.0.1");
+  // `protocol`: the one that is spoken over it, as ALPN names it: "h2". Empty: the client's choice.
+  explicit TlsIdentity(std::string_view subject = "IP:127.0.0.1", std::string_view protocol = "");
   ~TlsIdentity();
   TlsIdentity(const TlsIdentity&) = delete;
   TlsIdentity& operator=(const TlsIdentity&) = delete;
