@@ -3,8 +3,6 @@
 #include <curl/curl.h>
 
 #include <new>
-#include <stdexcept>
-#include <utility>
 
 namespace semel::curl {
 
@@ -16,6 +14,7 @@ LibraryUse::~LibraryUse() {
 
 void EndEasy::operator()(void* easy) const noexcept { curl_easy_cleanup(easy); }
 void EndMulti::operator()(void* multi) const noexcept { curl_multi_cleanup(multi); }
+void EndShare::operator()(void* share) const noexcept { curl_share_cleanup(share); }
 void EndUrl::operator()(Curl_URL* url) const noexcept { curl_url_cleanup(url); }
 void EndLines::operator()(curl_slist* lines) const noexcept { curl_slist_free_all(lines); }
 
@@ -34,20 +33,6 @@ void HeaderLines::add(std::string_view name, std::string_view value) {
     line.append(": ").append(value);
   }
   add(line);
-}
-
-void SentOnce::watch(void* easy) {
-  for (const CURLcode code :
-       {curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &SentOnce::before_request),
-        curl_easy_setopt(easy, CURLOPT_PREREQDATA, static_cast<void*>(this))}) {
-    if (code != CURLE_OK) throw std::runtime_error(curl_easy_strerror(code));
-  }
-}
-
-int SentOnce::before_request(void* request, char*, char*, int, int) {
-  auto& self = *static_cast<SentOnce*>(request);
-  self.repeated_ = std::exchange(self.sent_, true);
-  return self.repeated_ ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 }  // namespace semel::curl

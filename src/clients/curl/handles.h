@@ -33,12 +33,16 @@ struct EndMulti {
 struct EndLines {
   void operator()(curl_slist* lines) const noexcept;
 };
+struct EndShare {
+  void operator()(void* share) const noexcept;
+};
 struct EndUrl {
   void operator()(Curl_URL* url) const noexcept;
 };
-// The first two are void to libcurl itself.
+// The first three are void to libcurl itself.
 using Easy = std::unique_ptr<void, EndEasy>;
 using Multi = std::unique_ptr<void, EndMulti>;
+using Share = std::unique_ptr<void, EndShare>;
 using Url = std::unique_ptr<Curl_URL, EndUrl>;
 
 class HeaderLines {
@@ -51,25 +55,6 @@ class HeaderLines {
 
  private:
   std::unique_ptr<curl_slist, EndLines> lines_;
-};
-
-// Lets a request be sent once. If a reused connection ends without an answer, libcurl repeats the
-// request by itself; but the server may have done the work.
-class SentOnce {
- public:
-  // `easy`, libcurl's easy handle, must be cleaned up before this object is destroyed. Throws
-  // std::runtime_error where libcurl refuses.
-  void watch(void* easy);
-  // True if the request was sent, at least in part, or was about to be.
-  bool sent() const noexcept { return sent_; }
-  // True if libcurl was about to send it again: the first connection ended without an answer.
-  bool repeated() const noexcept { return repeated_; }
-
- private:
-  static int before_request(void* request, char*, char*, int, int);
-
-  bool sent_ = false;
-  bool repeated_ = false;
 };
 
 }  // namespace semel::curl

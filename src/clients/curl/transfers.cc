@@ -14,6 +14,7 @@
 #include <semel/version.h>
 
 #include "base/ascii.h"
+#include "clients/curl/sent_once.h"
 
 namespace semel::curl {
 

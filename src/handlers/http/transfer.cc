@@ -15,6 +15,7 @@
 
 #include "base/ascii.h"
 #include "clients/curl/handles.h"
+#include "clients/curl/sent_once.h"
 #include "handlers/http/response.h"
 
 namespace semel::handlers {
