@@ -1,7 +1,11 @@
 // The handler against a server: requests, connections, parallel calls, and its end.
 #include <fmt/format.h>
-#include <algorithm>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <set>
 #include <vector>
 
@@ -41,6 +45,31 @@ TEST_F(HttpCallsTest, SendsThePayloadAndKeepsTheAnswer) {
   EXPECT_EQ(requests[0].header("expect"), "(none)");
   EXPECT_EQ(requests[0].header("user-agent"), "semel/0.1.0");
   EXPECT_EQ(gate_.told(), std::vector<std::string>{"open"});
+}
+
+// The handler's end of its connection to this port, which an earlier call left open; -1: none.
+int socket_to(int port) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    sockaddr_in peer{};
+    socklen_t size = sizeof peer;
+    const bool connected = ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+    if (connected && peer.sin_family == AF_INET && ntohs(peer.sin_port) == port) return fd;
+  }
+  return -1;
+}
+
+TEST_F(HttpCallsTest, AConnectionWhosePeerVanishedEnds) {
+  EXPECT_EQ(call().kind(), Kind::kDone);
+  const int fd = socket_to(server_.port());
+  ASSERT_GE(fd, 0);
+  int probed = 0;
+  unsigned longest = 0;
+  socklen_t size = sizeof probed;
+  EXPECT_EQ(::getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &probed, &size), 0);
+  EXPECT_EQ(::getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &longest, &size), 0);
+  EXPECT_NE(probed, 0);
+  EXPECT_EQ(milliseconds(longest), spec_.timeout);
 }
 
 TEST_F(HttpCallsTest, TheUrlHasWhatTheMessageSays) {

@@ -17,6 +17,7 @@
 #include "clients/curl/handles.h"
 #include "core/breaker.h"
 #include "core/verdict_details.h"
+#include "handlers/http/connection_pool.h"
 #include "handlers/http/judge.h"
 #include "handlers/http/request.h"
 #include "handlers/http/transfer.h"
@@ -79,6 +80,7 @@ class Client {
   void start(Ticket ticket);
   void reap();
   void give_up(Ticket ticket, const char* why);
+  void note_connection(const Transfer& transfer, bool timed_out);
   void end(std::unique_ptr<Call> call, Answer answer);
   void tell_gate(const Call& call, Judged& judged);
 
@@ -88,6 +90,8 @@ class Client {
   const RequestPlan plan_;
   Environment& environment_;
   curl::Multi multi_;
+  // For the calls that begin; those under way may have an older one. The thread's own.
+  std::shared_ptr<ConnectionPool> pool_ = std::make_shared<ConnectionPool>();
   InFlightCalls<Call> calls_{[this] { curl_multi_wakeup(multi_.get()); }};
   std::thread thread_;
 };
@@ -152,6 +156,7 @@ void Client::work() noexcept {
 void Client::start(Ticket ticket) {
   Call& call = *calls_.find(ticket);
   call.transfer.mark(&call);
+  call.transfer.connect_through(pool_);
   const CURLMcode code = curl_multi_add_handle(multi_.get(), call.transfer.easy());
   if (code != CURLM_OK) end(calls_.take(ticket), call.transfer.ended(CURLE_FAILED_INIT));
 }
@@ -165,6 +170,7 @@ void Client::reap() {
     auto call = calls_.take(owner->ticket());
     Transfer& transfer = call->transfer;
     curl_multi_remove_handle(multi_.get(), transfer.easy());
+    note_connection(transfer, code == CURLE_OPERATION_TIMEDOUT);
     end(std::move(call), transfer.ended(code));
   }
 }
@@ -175,8 +181,20 @@ void Client::give_up(Ticket ticket, const char* why) {
   Transfer& transfer = call->transfer;
   curl_multi_remove_handle(multi_.get(), transfer.easy());
   const milliseconds took = call->took(environment_.clock->now());
+  // A stop comes at the same time as the timeout, and may be seen first.
+  note_connection(transfer, took >= spec_.timeout);
   end(std::move(call),
       transfer.stopped(fmt::format("no answer after {} ms: {}", took.count(), why)));
+}
+
+void Client::note_connection(const Transfer& transfer, bool timed_out) {
+  const std::string& connection = transfer.connection();
+  if (connection.empty()) return;  // it was not sent
+  if (transfer.answered()) {
+    transfer.pool()->answered(connection);
+  } else if (timed_out && transfer.pool()->timed_out(connection) && transfer.pool() == pool_) {
+    pool_ = std::make_shared<ConnectionPool>();
+  }
 }
 
 void Client::end(std::unique_ptr<Call> call, Answer answer) {

@@ -2,6 +2,9 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +29,12 @@ using std::chrono::milliseconds;
 using TransferState = Answer::TransferState;
 
 constexpr milliseconds kConnectTimeout{10'000};
+// An idle connection is probed, so that one whose peer vanished is not kept.
+constexpr std::chrono::seconds kProbedAfter{30};
+constexpr std::chrono::seconds kProbedEvery{10};
+// Bytes that the peer's system does not acknowledge for a call's timeout end the connection.
+constexpr milliseconds kShortestWrite = kConnectTimeout;
+constexpr milliseconds kLongestWrite = std::chrono::hours(1);
 
 template <class T>
 void set(CURL* easy, CURLoption option, T value) {
@@ -50,7 +59,15 @@ struct Transfer::Parts {
     const std::size_t bytes = size * count;
     return static_cast<Parts*>(parts)->reader.body({data, bytes}) ? bytes : 0;
   }
+  static int on_socket(void* parts, curl_socket_t socket, curlsocktype) noexcept {
+    const milliseconds longest =
+        std::clamp(static_cast<Parts*>(parts)->spec.timeout, kShortestWrite, kLongestWrite);
+    const auto time = static_cast<unsigned>(longest.count());
+    (void)::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &time, sizeof time);
+    return CURL_SOCKOPT_OK;
+  }
 
+  bool tls() const { return ascii::alike(std::string_view(spec.url).substr(0, 6), "https:"); }
   void prepare_request(const std::string& url, const Headers& headers, BytesView body);
   void prepare_connection();
   void prepare_answer();
@@ -62,6 +79,7 @@ struct Transfer::Parts {
   curl::HeaderLines headers;
   std::array<char, CURL_ERROR_SIZE> error{};
   curl::SentOnce once;
+  std::shared_ptr<ConnectionPool> pool;
   curl::Easy easy;
 };
 
@@ -87,13 +105,12 @@ void Transfer::Parts::prepare_request(const std::string& url, const Headers& lin
 }
 
 void Transfer::Parts::prepare_connection() {
-  const bool tls = ascii::alike(std::string_view(spec.url).substr(0, 6), "https:");
   set_text(easy.get(), CURLOPT_PROTOCOLS_STR, "http,https");
   set_number(easy.get(), CURLOPT_FOLLOWLOCATION, 0);
   set_number(easy.get(), CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   // Prefer one connection with many streams to many connections; plain HTTP has no streams to wait
   // for.
-  set_number(easy.get(), CURLOPT_PIPEWAIT, tls ? 1 : 0);
+  set_number(easy.get(), CURLOPT_PIPEWAIT, tls() ? 1 : 0);
   set_number(easy.get(), CURLOPT_SSL_VERIFYPEER, 1);
   set_number(easy.get(), CURLOPT_SSL_VERIFYHOST, 2);
   set_number(easy.get(), CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
@@ -107,6 +124,11 @@ void Transfer::Parts::prepare_connection() {
   set_number(easy.get(), CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeout.count());
   set_number(easy.get(), CURLOPT_TIMEOUT_MS, spec.timeout.count());
   set_number(easy.get(), CURLOPT_SUPPRESS_CONNECT_HEADERS, 1);
+  set_number(easy.get(), CURLOPT_TCP_KEEPALIVE, 1);
+  set_number(easy.get(), CURLOPT_TCP_KEEPIDLE, kProbedAfter.count());
+  set_number(easy.get(), CURLOPT_TCP_KEEPINTVL, kProbedEvery.count());
+  set(easy.get(), CURLOPT_SOCKOPTFUNCTION, &Parts::on_socket);
+  set(easy.get(), CURLOPT_SOCKOPTDATA, static_cast<void*>(this));
 }
 
 void Transfer::Parts::prepare_answer() {
@@ -190,6 +212,17 @@ void* Transfer::owner_of(void* easy) noexcept {
   return owner;
 }
 
+void Transfer::connect_through(std::shared_ptr<ConnectionPool> pool) noexcept {
+  // Plain HTTP has no streams, and a call that times out closes its connection.
+  if (parts_->tls()) parts_->once.watch_streams(parts_->easy.get(), pool->last_streams());
+  curl_easy_setopt(parts_->easy.get(), CURLOPT_SHARE, pool->share());
+  parts_->pool = std::move(pool);
+}
+
+const std::shared_ptr<ConnectionPool>& Transfer::pool() const noexcept { return parts_->pool; }
+const std::string& Transfer::connection() const noexcept { return parts_->once.connection(); }
+bool Transfer::answered() const noexcept { return parts_->once.answered(); }
+
 Answer Transfer::ended(int curl_code) {
   const auto code = static_cast<CURLcode>(curl_code);
   const TransferState state = parts_->state_of(code);
@@ -206,6 +239,7 @@ Answer Transfer::ended(int curl_code) {
     default:
       text = code == CURLE_ABORTED_BY_CALLBACK ? "the connection was closed without an answer"
              : parts_->error[0] != '\0'        ? parts_->error.data()
+             : parts_->once.refused()          ? "the server refused the request unseen"
              : code == CURLE_OK ? "the connection was closed in the midst of the headers"
                                 : curl_easy_strerror(code);
       break;

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <semel/message.h>
 #include <semel/result.h>
 
 #include "core/http_spec.h"
+#include "handlers/http/connection_pool.h"
 #include "handlers/http/judge.h"
 
 namespace semel::handlers {
@@ -24,6 +26,12 @@ class Transfer {
   void* easy() noexcept;  // libcurl's handle
   void mark(void* owner) noexcept;
   static void* owner_of(void* easy) noexcept;  // set when the transfer was made
+  // Call it before the transfer begins, on the pool's thread, as all that follows.
+  void connect_through(std::shared_ptr<ConnectionPool> pool) noexcept;
+  const std::shared_ptr<ConnectionPool>& pool() const noexcept;
+  // As SentOnce.
+  const std::string& connection() const noexcept;
+  bool answered() const noexcept;
 
   // The answer, with libcurl's code for its end.
   Answer ended(int curl_code);
