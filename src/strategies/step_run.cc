@@ -312,7 +312,7 @@ std::optional<Decision> StepRun::undo(StepEntry& entry, const UndoHandler& handl
   return std::nullopt;
 }
 
-// What the store refused while the message is given up, or while that is not known: no time limit
+// An error of the store while a message is given up, or while that is not known: no time limit
 // gives it up for that, and the note of the first reason stays.
 Decision StepRun::later(Decision trouble) const {
   trouble.kind = Decision::Kind::kLater;

@@ -56,7 +56,7 @@ class ScriptedStore final : public Store, private TransactionalStore, private St
   // A claim that names this key is refused.
   Bytes refuse_key;
   Error lethal{ErrorKind::kUnavailable, "R200", "the server closed the connection", {}};
-  // Of each access to a journal.
+  // Every access to a journal has it.
   std::optional<Error> journal_error;
   // A larger payload is not kept.
   std::size_t largest = 1 << 20;
