@@ -101,6 +101,11 @@ void FinishModel::release(int row) {
   if (found != rows.end()) found->second.hidden_until.reset();
 }
 
+void FinishModel::give_back(int row) {
+  const auto found = rows.find(row);
+  if (found != rows.end() && found->second.taken_by == opened) release(row);
+}
+
 bool FinishModel::unlock(const Bytes& key) {
   ModelRecord& record = records[key];
   const bool was_parked = record.record && record.record->state == RecordState::kParked;

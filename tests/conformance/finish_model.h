@@ -83,6 +83,8 @@ class FinishModel {
   Applied finish_in_unit(const Finish& finish, std::optional<int> ack,
                          const std::optional<spi::Record>& before);
   void release(int row);
+  // Shows a row that this opening has in hand.
+  void give_back(int row);
   // The plan for the key's record, which the model changes by the record machine.
   Claim claim(const spi::ClaimRequest& request, const Bytes& key);
   // The record that has this row as its own; null where there is none.

@@ -100,7 +100,7 @@ void FinishModelSuite::settle(InHand& hand, const Claim& answer) {
     if (hand.arrival.row) {
       const RowTag row = *hand.arrival.row;
       ASSERT_TRUE(held().release({&row, 1}, 0ms).has_value());
-      model_->release(*hand.row);
+      model_->give_back(*hand.row);
     }
   } else if (is<Conflict>(answer)) {
     const Finish letter = any_finish(hand, Finish::To::kDead);

@@ -236,6 +236,23 @@ TEST_P(HeldLinesSuite, AnExpiredRowBehindOneInAnothersHandWaits) {
   EXPECT_TRUE(take_lines().empty());
 }
 
+TEST_P(HeldLinesSuite, ALineInAnothersHandStaysThere) {
+  if (!durable()) GTEST_SKIP() << "trait: not durable, so nobody else can open it";
+  const auto other = place().open();
+  send({"a:1", "a:2"});
+  const auto mine = take_lines();
+  ASSERT_EQ(mine.size(), 2U);
+  advance(31s);
+  ASSERT_EQ(payloads(take_from(*other)), (Payloads{"a:1", "a:2"}));
+  for (const Arrival& arrival : mine) release(arrival);
+  EXPECT_TRUE(take_lines().empty());
+  for (const Arrival& arrival : mine) release(arrival, 1s);
+  advance(2s);
+  EXPECT_TRUE(take_lines().empty());
+  advance(29s);
+  EXPECT_EQ(payloads(take_lines()), (Payloads{"a:1", "a:2"})) << "in their places";
+}
+
 TEST_P(HeldLinesSuite, AMessageGoesBehindWhatItsLineHolds) {
   send({"a:1"});
   const auto first = take_lines(1);

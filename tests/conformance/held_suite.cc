@@ -135,6 +135,32 @@ TEST_P(HeldSuite, AReleasedRowShowsAfterItsDelay) {
   EXPECT_EQ(take().size(), 1U);
 }
 
+// Its time ends while its process is paused, and another one takes it.
+TEST_P(HeldSuite, ARowInAnothersHandIsNeitherGivenBackNorHiddenForLonger) {
+  if (!durable()) GTEST_SKIP() << "trait: not durable, so nobody else can open it";
+  const auto other = place().open();
+  append({held_message({}, "one")});
+  const RowTag row = *take(1, 30s).at(0).row;
+  advance(31s);
+  ASSERT_EQ(other->facets().held->take(consumer(), 1, 1 << 20, 60s).value().size(), 1U);
+  ASSERT_TRUE(held().release({&row, 1}, 0ms).has_value());
+  EXPECT_TRUE(take().empty()) << "the other one has it";
+  ASSERT_TRUE(held().release({&row, 1}, 20s).has_value());
+  advance(21s);
+  EXPECT_TRUE(take().empty()) << "the other one has it";
+  ASSERT_TRUE(held().extend({&row, 1}, 10min).has_value());
+  advance(40s);
+  EXPECT_EQ(take().size(), 1U) << "the time of the other one is over";
+}
+
+TEST_P(HeldSuite, ARowThatIsInNoHandStaysAsItIs) {
+  append({held_message({}, "one")});
+  const RowTag row = *take(1, 30s).at(0).row;
+  ASSERT_TRUE(held().release({&row, 1}, 0ms).has_value());
+  ASSERT_TRUE(held().release({&row, 1}, 20s).has_value());
+  EXPECT_EQ(take().size(), 1U) << "it was given back before";
+}
+
 TEST_P(HeldSuite, ARemovedRowIsGone) {
   append({held_message({}, "one"), held_message({}, "two")});
   const RowTag row = *take(1).at(0).row;

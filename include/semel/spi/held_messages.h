@@ -67,10 +67,12 @@ class HeldMessages {
   virtual Result<std::vector<Bytes>> lines(ConsumerNumber consumer) = 0;
 
   // Shows rows again after `delay`. Without a delay a row returns to its old place, suspect if it
-  // was: it was not tried. Unknown tags are ignored.
+  // was: it was not tried. Ignores unknown tags, and rows that this store has not in hand: others
+  // have taken them since, or they are shown already.
   virtual Result<void> release(std::span<const RowTag> rows, std::chrono::milliseconds delay) = 0;
 
-  // Hides rows for `hidden` from now; rows that are visible already stay as they are.
+  // Hides rows for `hidden` from now. Ignores what release ignores, and rows that are visible again
+  // because their time is over.
   virtual Result<void> extend(std::span<const RowTag> rows, std::chrono::milliseconds hidden) = 0;
 
   virtual Result<void> remove(std::span<const RowTag> rows) = 0;

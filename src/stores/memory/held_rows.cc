@@ -41,6 +41,7 @@ std::int64_t HeldRows::add(HeldRow row) {
   const std::int64_t number = ++last_;
   HeldRow& kept = rows_[number] = std::move(row);
   kept.hidden_until.reset();
+  kept.taken = false;
   kept.behind = false;
   if (kept.content.line) join(number, kept);
   line_up(number, kept);
@@ -92,6 +93,7 @@ bool HeldRows::waits(std::int64_t number, const HeldRow& row, StoreTime now) con
 void HeldRows::put_behind(std::int64_t number, HeldRow& row) {
   leave(number, row);
   row.hidden_until.reset();
+  row.taken = false;
   row.behind = true;
   line_up(number, row);
 }
@@ -147,6 +149,7 @@ Arrival HeldRows::hand_out(std::int64_t number, milliseconds hidden, StoreTime n
   HeldRow& row = rows_.at(number);
   leave(number, row);
   row.behind = false;
+  row.taken = true;
   row.hidden_until = now + hidden;
   line_up(number, row);
   Arrival arrival = row.content;
@@ -200,9 +203,10 @@ void HeldRows::release(RowTag tag, milliseconds delay, StoreTime now) {
   const auto found = rows_.find(number);
   if (found == rows_.end()) return;
   HeldRow& row = found->second;
-  if (row.parked) return;
+  if (!row.taken) return;
   leave(number, row);
   row.hidden_until.reset();
+  row.taken = false;
   // A row that is released without delay returns to its old place, and keeps its order.
   if (delay.count() > 0) row.due = spi::due_after(now, delay);
   row.behind = delay.count() == 0 && row.content.line &&
@@ -229,6 +233,7 @@ void HeldRows::wait(RowTag tag, bool parked, StoreTime due) {
   HeldRow& row = found->second;
   leave(number, row);
   row.hidden_until.reset();
+  row.taken = false;
   row.behind = false;
   if (parked) leave_for_good(row);
   row.parked = parked;
@@ -261,6 +266,7 @@ std::optional<std::int64_t> HeldRows::move(RowTag tag, const HeldMove& how) {
   rows_.erase(found);
   if (row.content.line) lines_.at({row.consumer, *row.content.line}).rows[*row.place] = number;
   row.hidden_until.reset();
+  row.taken = false;
   row.behind = false;
   if (how.parked) leave_for_good(row);
   row.parked = how.parked;

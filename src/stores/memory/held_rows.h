@@ -25,6 +25,7 @@ struct HeldRow {
   StoreTime due{};
   StoreTime sent{};  // where it is due at once
   std::optional<StoreTime> hidden_until;
+  bool taken = false;                 // and neither given back nor put behind since
   std::optional<std::int64_t> place;  // in its line; kept when it is held again, and not parked
   bool behind = false;                // others of its line are before it: it is not visible
   bool parked = false;                // due when a person says so; in no line

@@ -63,9 +63,10 @@ class OneInstance final : public sql::Instances {
   std::int64_t number_for(sql::Session&) override { return number_; }
   std::vector<std::int64_t> gone(sql::Session&) override { return {}; }
   bool is_gone(sql::Session&, std::int64_t) override { return false; }
+  void renumber(std::int64_t number) { number_ = number; }
 
  private:
-  const std::int64_t number_;
+  std::int64_t number_;
 };
 
 class CountedRings final : public sql::WakeUps {
@@ -210,6 +211,21 @@ TEST_F(HeldTest, ABacklogThatWaitsCostsFewRoundTripsWhateverRoomIsLeft) {
   process.waits = 0;
   EXPECT_EQ(payloads(process.take(1, line_of)), std::vector<Bytes>{"other:1"});
   EXPECT_LE(process.waits, 40) << "a few for each few hundred rows";
+}
+
+// As after the loss of the session that held the number's lock.
+TEST_F(HeldTest, AProcessUnderAnotherNumberHasItsRowsInHandAllTheSame) {
+  Process process(place_, 1), other(place_, 2);
+  process.append({"a:1", "b"});
+  const auto taken = process.take(10, [](const Arrival& arrival) {
+    return arrival.payload == "b" ? std::nullopt : line_of(arrival);
+  });
+  ASSERT_EQ(taken.size(), 2U);
+  process.instances.renumber(3);
+  ASSERT_TRUE(other.held->release(tags_of(taken), 0ms).has_value());
+  EXPECT_TRUE(other.take(10).empty());
+  ASSERT_TRUE(process.held->release(tags_of(taken), 0ms).has_value());
+  EXPECT_EQ(other.take(10).size(), 2U);
 }
 
 TEST_F(HeldTest, OneTransactionLooksAtALimitedNumberOfRows) {

@@ -368,7 +368,8 @@ void ClusterFinish::take_back(const std::vector<Ending>& endings) {
   Parts parts(context_);
   for (const Ending& one : endings) {
     if (one.applied != Applied::kLeaseLost) continue;
-    for (const RowPlace& place : one.sent) add_change(parts, context_.names, place, "remove", "0");
+    for (const RowPlace& place : one.sent)
+      add_change(parts, context_.names, place, {"remove", "0", {}});
   }
   context_.run(context_.scripts.change, parts.calls(), Loss::kInDoubt);
 }

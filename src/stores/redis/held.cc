@@ -286,10 +286,11 @@ void Held::remove_now(std::span<const RowTag> rows) {
 
 void Held::change_now(const char* how, std::span<const RowTag> rows, milliseconds time) {
   Parts parts(context_);
+  const Change change{how, std::to_string(wait_of(time)), context_.instance.begins_takes()};
   for (const RowTag row : rows) {
     const auto place = place_of(row);
     if (!place) continue;
-    add_change(parts, context_.names, *place, how, std::to_string(wait_of(time)));
+    add_change(parts, context_.names, *place, change);
   }
   context_.run(context_.scripts.change, parts.calls(), Loss::kInDoubt);
 }
@@ -300,12 +301,11 @@ Result<void> Held::change(const char* how, std::span<const RowTag> rows, millise
 
 }  // namespace
 
-void add_change(Parts& parts, const Names& names, const RowPlace& place, BytesView how,
-                const std::string& time) {
+void add_change(Parts& parts, const Names& names, const RowPlace& place, const Change& change) {
   const std::string key = names.last_row(ConsumerNumber{place.consumer});
   Call& call = parts.add(key, 0, [&](Call& begun) {
     begun.keys = {key};
-    begun.arguments = {names.prefix, how, time};
+    begun.arguments = {names.prefix, change.how, change.time, change.by};
   });
   call.arguments.push_back(std::to_string(place.consumer));
   call.arguments.push_back(std::to_string(place.lane));

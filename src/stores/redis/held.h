@@ -14,8 +14,12 @@ namespace semel::redis {
 
 std::unique_ptr<HeldMessages> make_held(StoreContext& context);
 
-// Adds a row to a call of Scripts::change. `how`: release, hide or remove; `time`: in ms.
-void add_change(Parts& parts, const Names& names, const RowPlace& place, BytesView how,
-                const std::string& time);
+struct Change {
+  BytesView how;     // release, hide or remove
+  std::string time;  // in ms
+  Bytes by;          // Instance::begins_takes of the caller: no other's rows are released or hidden
+};
+// Adds a row to a call of Scripts::change.
+void add_change(Parts& parts, const Names& names, const RowPlace& place, const Change& change);
 
 }  // namespace semel::redis

@@ -51,6 +51,13 @@ Nonce Instance::draw_nonce() {
   return nonce;
 }
 
+Bytes Instance::begins_takes() const {
+  const system::MutexLock lock(mutex_);
+  Bytes beginnings = name_.substr(0, kInTake);
+  for (const Bytes& name : former_) beginnings += name.substr(0, kInTake);
+  return beginnings;
+}
+
 Bytes Instance::name_take() {
   constexpr std::size_t kCount = kSize - kInTake;
   const system::MutexLock lock(mutex_);

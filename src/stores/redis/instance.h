@@ -38,6 +38,8 @@ class Instance {
   // one, a nonce that was drawn under a former one has zeros there.
   Nonce compared(const Nonce& nonce) const SEMEL_EXCLUDES(mutex_);
   Nonce draw_nonce() SEMEL_EXCLUDES(mutex_);
+  // The beginnings of the names of its takes: of its name, and of its former ones, in any order.
+  Bytes begins_takes() const SEMEL_EXCLUDES(mutex_);
   // The next take, which no other one is named like: kSize bytes, kept with each row it takes.
   Bytes name_take() SEMEL_EXCLUDES(mutex_);
 

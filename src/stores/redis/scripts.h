@@ -73,8 +73,8 @@ struct Scripts {
   // The most bytes in a line; then for each: lane, head, body. Answer: a letter for each, H, F or
   // U.
   Script hold_behind;
-  // Instead of the consumer: release, hide or remove; a time in ms; then for each row: consumer,
-  // lane, number. Answer: OK.
+  // Instead of the consumer: release, hide or remove; a time in ms; Instance::begins_takes; then
+  // for each row: consumer, lane, number. Answer: OK.
   Script change;
   // Answer: rows, and ms until the next one becomes visible, where that is known.
   Script depth;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "stores/redis/held.h"
 #include "stores/redis/held_rows.h"
 #include "stores/redis/store_context.h"
 #include "stores/redis/test_cluster_place.h"
@@ -186,6 +187,19 @@ TEST_F(TakesInDoubt, OneThatTheServerRunsLateIsOvertakenByNoRowOfItsLine) {
   ASSERT_EQ(run_take(context_, place_.prefix(), place_.consumer(), late), 1U);
   append({"a2"});
   EXPECT_TRUE(take().empty());
+}
+
+// After others took its instance for dead.
+TEST_F(TakesInDoubt, AnInstanceUnderAnotherNameHasItsRowsInHandAllTheSame) {
+  const auto renamed = make_held(context_);
+  append({"a1"});
+  const auto taken = renamed->take(place_.consumer(), 100, 1 << 20, kHidden, {}).value();
+  ASSERT_EQ(taken.size(), 1U);
+  context_.instance.rename();
+  ASSERT_TRUE(held().release({&*taken[0].row, 1}, 0ms).has_value());
+  EXPECT_TRUE(take().empty()) << "no other one gives it back";
+  ASSERT_TRUE(renamed->release({&*taken[0].row, 1}, 0ms).has_value());
+  EXPECT_EQ(payloads_of(take()), Payloads{"a1"});
 }
 
 class ClusterTakesInDoubt : public ClusterTest {};

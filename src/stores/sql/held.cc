@@ -86,6 +86,24 @@ class LostTakes {
   std::multimap<ConsumerNumber, StoreTime> lost_ SEMEL_GUARDED_BY(mutex_);
 };
 
+// The instances under which this store has taken rows: several where it lost its session. Until
+// others show the rows of a former one, they are in its hands. Thread-safe.
+class OwnInstances {
+ public:
+  void add(std::int64_t instance) SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    all_.insert(instance);
+  }
+  std::set<std::int64_t> all() const SEMEL_EXCLUDES(mutex_) {
+    const system::MutexLock lock(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable system::Mutex mutex_;
+  std::set<std::int64_t> all_ SEMEL_GUARDED_BY(mutex_);
+};
+
 class Held final : public HeldMessages {
  public:
   explicit Held(const StoreContext& context) : context_(context) {}
@@ -118,6 +136,7 @@ class Held final : public HeldMessages {
       const auto attempt = [&](bool lined) {
         return transacted(context_.pool, [&](ScopedTransaction& work) {
           wanted.instance = context_.instances.number_for(work.session());
+          own_.add(wanted.instance);
           show_again(work, wanted, lost);
           return take(work, wanted, hidden, line_of, lined);
         });
@@ -169,15 +188,17 @@ class Held final : public HeldMessages {
   }
 
   Result<void> release(std::span<const RowTag> rows, milliseconds delay) override {
-    return change(rows, [&](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
-      held.release(sorted, delay, now);
-    });
+    return change(
+        rows, [&, by = own_.all()](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
+          held.release(sorted, delay, now, &by);
+        });
   }
 
   Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
-    return change(rows, [&](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
-      held.hide(sorted, spi::due_after(now, hidden), now);
-    });
+    return change(
+        rows, [&, by = own_.all()](HeldRows& held, std::span<const RowTag> sorted, StoreTime now) {
+          held.hide(sorted, spi::due_after(now, hidden), now, &by);
+        });
   }
 
   Result<void> remove(std::span<const RowTag> rows) override {
@@ -226,7 +247,8 @@ class Held final : public HeldMessages {
       const auto taken = held.taken(wanted.consumer, wanted.instance, until);
       all.insert(all.end(), taken.begin(), taken.end());
     }
-    if (!all.empty()) held.release(all, milliseconds(0), work.now());
+    const std::set<std::int64_t> by{wanted.instance};
+    if (!all.empty()) held.release(all, milliseconds(0), work.now(), &by);
   }
 
   // nullopt where the lines must be locked first.
@@ -259,6 +281,7 @@ class Held final : public HeldMessages {
 
   const StoreContext context_;
   LostTakes lost_;
+  OwnInstances own_;
 };
 
 }  // namespace

@@ -31,6 +31,7 @@ struct HeldRows::Standing {
   ConsumerNumber consumer{};
   std::optional<std::int64_t> inbox;
   std::optional<Bytes> key;  // if it was tried
+  std::optional<std::int64_t> taken_by;
   bool behind_others = false;
   std::optional<RowTag> next;   // in its line
   bool next_is_behind = false;  // it waits for this row, or for one before this row
@@ -193,7 +194,7 @@ void HeldRows::lock(std::span<const RowTag> rows, std::set<ConsumerNumber> lines
     Answer free = ask_many(session_, texts_.free, part);
     while (free.next()) {
       free_[RowTag{free.integer(0)}] = {free.consumer(1), free.maybe_integer(2),
-                                        free.maybe_bytes(3)};
+                                        free.maybe_bytes(3), free.maybe_integer(4)};
     }
   });
   std::erase_if(unknown, [this](RowTag row) { return free_.contains(row); });
@@ -231,6 +232,7 @@ std::vector<HeldRows::Standing> HeldRows::standing(std::span<const RowTag> rows)
       standing.consumer = free->second.consumer;
       standing.inbox = free->second.inbox;
       standing.key = free->second.key;
+      standing.taken_by = free->second.taken_by;
       found.push_back(standing);
     } else if (lined_.contains(row)) {
       in_lines.push_back(row);
@@ -252,20 +254,31 @@ void HeldRows::add_lined(std::span<const RowTag> rows, std::vector<Standing>& fo
     if (!lined.null(4)) standing.next = RowTag{lined.integer(4)};
     standing.next_is_behind = lined.maybe_time(5) == kBehind;
     standing.key = lined.maybe_bytes(6);
+    standing.taken_by = lined.maybe_integer(7);
     found.push_back(standing);
   }
 }
 
-void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTime now) {
+std::vector<HeldRows::Standing> HeldRows::in_hand(std::span<const RowTag> rows,
+                                                  const std::set<std::int64_t>* by) {
+  std::vector<Standing> found = standing(rows);
+  if (by == nullptr) return found;
+  std::erase_if(
+      found, [by](const Standing& row) { return !row.taken_by || !by->contains(*row.taken_by); });
+  return found;
+}
+
+void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTime now,
+                       const std::set<std::int64_t>* by) {
+  const std::vector<Standing> found = in_hand(rows, by);
   if (delay > milliseconds(0)) {
-    lock(rows);
-    for (const RowTag row : rows)
-      session_.queue(texts_.release_later, {row, spi::due_after(now, delay)});
+    for (const Standing& row : found)
+      session_.queue(texts_.release_later, {row.row, spi::due_after(now, delay)});
     return;
   }
   // A row that is released without delay returns to its old place, and keeps its order.
   std::vector<RowTag> behind;
-  for (const Standing& row : standing(rows)) {
+  for (const Standing& row : found) {
     if (row.behind_others) {
       behind.push_back(row.row);
     } else {
@@ -276,9 +289,9 @@ void HeldRows::release(std::span<const RowTag> rows, milliseconds delay, StoreTi
   lines_.put_behind(behind);
 }
 
-void HeldRows::hide(std::span<const RowTag> rows, StoreTime until, StoreTime now) {
-  lock(rows);
-  for (const RowTag row : rows) session_.queue(texts_.hide, {row, until, now});
+void HeldRows::hide(std::span<const RowTag> rows, StoreTime until, StoreTime now,
+                    const std::set<std::int64_t>* by) {
+  for (const Standing& row : in_hand(rows, by)) session_.queue(texts_.hide, {row.row, until, now});
 }
 
 std::vector<HeldRows::Gone> HeldRows::take_out(std::span<const RowTag> rows) {

@@ -67,12 +67,16 @@ class HeldRows {
   // transaction with several changes does it for all of them before the first.
   void lock(std::span<const RowTag> rows, std::set<ConsumerNumber> lines = {});
 
-  void release(std::span<const RowTag> rows, std::chrono::milliseconds delay, StoreTime now);
+  // `by`, here and in hide: leaves alone what none of these instances took, and what was taken or
+  // shown again since; null: changes all.
+  void release(std::span<const RowTag> rows, std::chrono::milliseconds delay, StoreTime now,
+               const std::set<std::int64_t>* by = nullptr);
   void release(RowTag row, std::chrono::milliseconds delay, StoreTime now) {
     release({&row, 1}, delay, now);
   }
   // Continues to hide taken rows; a row that is visible again is free for all.
-  void hide(std::span<const RowTag> rows, StoreTime until, StoreTime now);
+  void hide(std::span<const RowTag> rows, StoreTime until, StoreTime now,
+            const std::set<std::int64_t>* by = nullptr);
   struct Gone {
     RowTag row{};
     std::optional<std::int64_t> inbox;
@@ -114,6 +118,7 @@ class HeldRows {
               RowTag row, StoreTime now);
   Arrival whole(FoundArrival found);
   std::vector<Standing> standing(std::span<const RowTag> rows);
+  std::vector<Standing> in_hand(std::span<const RowTag> rows, const std::set<std::int64_t>* by);
   void add_lined(std::span<const RowTag> rows, std::vector<Standing>& found);
   // The consumer of a row; nullopt where it does not exist.
   std::optional<ConsumerNumber> consumer_of(RowTag row);
@@ -133,6 +138,7 @@ class HeldRows {
     ConsumerNumber consumer{};
     std::optional<std::int64_t> inbox;
     std::optional<Bytes> key;  // if it was tried
+    std::optional<std::int64_t> taken_by;
   };
   std::set<RowTag> asked_;
   std::map<RowTag, Free> free_;

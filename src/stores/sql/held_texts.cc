@@ -62,15 +62,15 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "UPDATE semel_held SET due_at = ?2 "
            "WHERE row_id = ?1 AND taken_by IS NOT NULL AND due_at > ?3"),
       free(dialect, "SELECT row_id, consumer, inbox, " + std::string(kTriedKey) +
-                        " FROM semel_held WHERE row_id IN " + list() +
+                        ", taken_by FROM semel_held WHERE row_id IN " + list() +
                         " AND line IS NULL ORDER BY row_id FOR UPDATE"),
       // For rows that are in lines. A condition for that would make PostgreSQL read the index of
       // all such rows.
       whose(dialect, "SELECT row_id, consumer FROM semel_held WHERE row_id IN " + list()),
       lined(dialect, "SELECT row_id, consumer, inbox, " + in_line("row_id") + ", " +
                          in_line("row_id", kBehindThis) + ", " + in_line("due_at", kBehindThis) +
-                         ", " + kTriedKey + " FROM semel_held AS this WHERE row_id IN " + list() +
-                         " FOR UPDATE"),
+                         ", " + kTriedKey + ", taken_by FROM semel_held AS this WHERE row_id IN " +
+                         list() + " FOR UPDATE"),
       remove(dialect, "DELETE FROM semel_held WHERE row_id IN " + list()),
       find(dialect, "SELECT " + arrival_columns() + " FROM semel_held WHERE row_id = ?1"),
       payload(dialect, "SELECT payload FROM semel_held WHERE row_id = ?1"),

@@ -202,12 +202,12 @@ class Held final : public HeldMessages {
   }
 
   Result<void> release(std::span<const RowTag> rows, milliseconds delay) override {
-    return change(
+    return change_in_hand(
         rows, [&](HeldRows& held, RowTag row, StoreTime now) { held.release(row, delay, now); });
   }
 
   Result<void> extend(std::span<const RowTag> rows, milliseconds hidden) override {
-    return change(rows, [&](HeldRows& held, RowTag row, StoreTime now) {
+    return change_in_hand(rows, [&](HeldRows& held, RowTag row, StoreTime now) {
       held.hide(row, spi::due_after(now, hidden), now);
     });
   }
@@ -262,6 +262,14 @@ class Held final : public HeldMessages {
       const StoreTime now = transaction.now();
       for (const RowTag row : rows) work(transaction.tables().held, row, now);
       transaction.commit();
+    });
+  }
+
+  // The same for those that this store has in hand.
+  template <class Work>
+  Result<void> change_in_hand(std::span<const RowTag> rows, Work&& work) {
+    return change(rows, [&](HeldRows& held, RowTag row, StoreTime now) {
+      if (held.in_hand(row, context_.instances.known_number())) work(held, row, now);
     });
   }
 

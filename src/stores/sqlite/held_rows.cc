@@ -42,6 +42,7 @@ HeldRows::HeldRows(Connection& connection)
            "ORDER BY due_at, taken_by, row LIMIT ?3"),
       any_due_(connection, "SELECT 1 FROM semel_held WHERE consumer = ?1 AND due_at <= ?2 LIMIT 1"),
       take_(connection, "UPDATE semel_held SET due_at = ?3, taken_by = ?2 WHERE row = ?1"),
+      in_hand_(connection, "SELECT 1 FROM semel_held WHERE row = ?1 AND taken_by = ?2"),
       release_(connection,
                "UPDATE semel_held SET taken_by = NULL, due_at = CASE WHEN EXISTS "
                "(SELECT 1 FROM semel_held AS other WHERE other.consumer = semel_held.consumer "
@@ -179,6 +180,12 @@ bool HeldRows::any_due(ConsumerNumber consumer, StoreTime now) {
 
 void HeldRows::take(RowTag row, std::int64_t instance, StoreTime until) {
   take_.bind(1, static_cast<std::int64_t>(row)).bind(2, instance).bind(3, until).run();
+}
+
+bool HeldRows::in_hand(RowTag row, std::int64_t instance) {
+  in_hand_.bind(1, static_cast<std::int64_t>(row)).bind(2, instance);
+  const Reading reading(in_hand_);
+  return in_hand_.next();
 }
 
 void HeldRows::release(RowTag row, milliseconds delay, StoreTime now) {

@@ -38,6 +38,8 @@ class HeldRows {
                            StoreTime now);
   bool any_due(ConsumerNumber consumer, StoreTime now);
   void take(RowTag row, std::int64_t instance, StoreTime until);
+  // Whether the instance took it, and nobody has taken it or shown it again since.
+  bool in_hand(RowTag row, std::int64_t instance);
   HeldLines& lines() noexcept { return lines_; }
   void release(RowTag row, std::chrono::milliseconds delay, StoreTime now);
   // Continues to hide a taken row; a row that is visible again is free for all.
@@ -83,6 +85,7 @@ class HeldRows {
   Prepared due_;
   Prepared any_due_;
   Prepared take_;
+  Prepared in_hand_;
   Prepared release_;
   Prepared release_later_;
   Prepared hide_;
