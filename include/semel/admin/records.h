@@ -56,13 +56,17 @@ struct StoreStats {
     // how their work ended.
     std::size_t stuck = 0;
     std::vector<std::int64_t> running_pids;  // processes that run it now
-    // When the oldest record or message that is consuming, retrying or held was first met.
+    // When the oldest record or message that is consuming, retrying or held was first met. SQL
+    // databases look at all records, but only at the message with the lowest number: one that was
+    // held again has a higher number than before, and where it has no record it may be older.
     std::optional<StoreTime> oldest_waiting;
     // When a message, a record or a dead letter of it was last added or changed; nullopt: never, or
-    // there are more records than one read allows.
+    // there are more records than one read allows. SQL databases look only at the message and the
+    // letter with the highest number.
     std::optional<StoreTime> last_change;
-    // When the oldest of its dead letters died; nullopt: there is none, or the store would have to
-    // read them all (Redis).
+    // When the oldest of its dead letters died: in SQL databases the one with the lowest id, which
+    // a letter keeps when it dies again; nullopt: there is none, or the store would have to read
+    // them all (Redis).
     std::optional<StoreTime> oldest_dead_letter;
   };
   struct Generation {

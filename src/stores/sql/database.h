@@ -41,8 +41,8 @@ class RecordLooks {
   virtual std::vector<RecordCount> counts(StoreTime now) = 0;
   struct Held {
     std::size_t rows = 0;
-    std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // added
+    std::optional<StoreTime> oldest;  // when the one with the lowest number was first met
+    std::optional<StoreTime> newest;  // when the one with the highest number was added
   };
   // Counts the rows that wait for a consumer.
   virtual Held held(ConsumerNumber consumer) = 0;

@@ -130,8 +130,13 @@ DeadLetterTexts::DeadLetterTexts(const Dialect& dialect)
                    "AND fingerprint = ?2 AND first_seen = ?3 AND dead_at = ?4"),
       discard(dialect, "DELETE FROM semel_dead_letter WHERE id = ?1"),
       count(dialect, "SELECT count(*) FROM semel_dead_letter WHERE consumer = ?1"),
+      // Without the count, so that PostgreSQL finds both ends in the order of ids; the others have
+      // the ids in the index of consumers.
       times(dialect,
-            "SELECT min(dead_at), max(dead_at) FROM semel_dead_letter WHERE consumer = ?1") {}
+            "SELECT oldest.dead_at, newest.dead_at FROM (SELECT min(id) AS lowest, "
+            "max(id) AS highest FROM semel_dead_letter WHERE consumer = ?1) AS ends "
+            "LEFT JOIN semel_dead_letter AS oldest ON oldest.id = ends.lowest "
+            "LEFT JOIN semel_dead_letter AS newest ON newest.id = ends.highest") {}
 
 void DeadLetterRows::keep(const HeldContent& content, const std::optional<KeyId>& record,
                           const Finish& finish, StoreTime first_seen, StoreTime now) {

@@ -67,7 +67,8 @@ class DeadLetterRows {
   struct Times {
     std::optional<StoreTime> first, last;
   };
-  // When its oldest letter died, and its newest.
+  // When the letter with its lowest id died, and the one with its highest. An id stays when a
+  // letter dies again.
   Times times(ConsumerNumber consumer);
 
  private:

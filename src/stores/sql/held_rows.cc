@@ -440,15 +440,10 @@ HeldMessages::Depth HeldRows::depth(ConsumerNumber consumer, StoreTime now) {
   return depth;
 }
 
-std::size_t HeldRows::count(ConsumerNumber consumer) {
-  Answer answer = session_.ask(texts_.count, {consumer, kNever});
-  return answer.next() ? static_cast<std::size_t>(answer.integer(0)) : 0;
-}
-
-HeldRows::Ages HeldRows::ages(ConsumerNumber consumer) {
-  Answer answer = session_.ask(texts_.ages, {consumer, kNever});
+HeldRows::Backlog HeldRows::backlog(ConsumerNumber consumer) {
+  Answer answer = session_.ask(texts_.backlog, {consumer, kNever});
   if (!answer.next()) return {};
-  return {answer.maybe_time(0), answer.maybe_time(1)};
+  return {static_cast<std::size_t>(answer.integer(0)), answer.maybe_time(1), answer.maybe_time(2)};
 }
 
 }  // namespace semel::sql

@@ -27,7 +27,7 @@ struct HeldTexts {
   LineTexts lines;
   SqlText add, due, due_numbers, any_due, behind, take, taken, release, release_later, hide, free,
       whose, lined, remove, find, payload, inbox, move, park, parked_in_lines, there, consumers,
-      taken_from, show, peek, depth, count, ages;
+      taken_from, show, peek, depth, backlog;
 };
 
 // For one transaction. Waiting processes are woken about new rows by its commit.
@@ -105,12 +105,13 @@ class HeldRows {
 
   HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
-  std::size_t count(ConsumerNumber consumer);
-  struct Ages {
-    std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // added
+  struct Backlog {
+    std::size_t rows = 0;
+    std::optional<StoreTime> oldest;  // when the one with the lowest number was first met
+    std::optional<StoreTime> newest;  // when the one with the highest number was added
   };
-  Ages ages(ConsumerNumber consumer);
+  // Reads these two rows alone, and counts the others in an index.
+  Backlog backlog(ConsumerNumber consumer);
 
  private:
   struct Standing;

@@ -109,9 +109,13 @@ HeldTexts::HeldTexts(const Dialect& dialect)
            "ORDER BY due_at LIMIT 1"),
       depth(dialect,
             "SELECT min(due_at), count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
-      count(dialect, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
-      ages(dialect,
-           "SELECT min(coalesce(first_seen, enqueued_at)), max(enqueued_at) FROM semel_held "
-           "WHERE consumer = ?1 AND due_at < ?2") {}
+      // The index has all that is read of many rows. One statement, for a row that was found may be
+      // gone before the next.
+      backlog(dialect,
+              "SELECT ends.held, coalesce(oldest.first_seen, oldest.enqueued_at), "
+              "newest.enqueued_at FROM (SELECT count(*) AS held, min(row_id) AS lowest, "
+              "max(row_id) AS highest FROM semel_held WHERE consumer = ?1 AND due_at < ?2) AS ends "
+              "LEFT JOIN semel_held AS oldest ON oldest.row_id = ends.lowest "
+              "LEFT JOIN semel_held AS newest ON newest.row_id = ends.highest") {}
 
 }  // namespace semel::sql

@@ -31,8 +31,8 @@ class ServerLooks final : public RecordLooks {
   }
   std::vector<RecordCount> counts(StoreTime now) override { return tables_.records.counts(now); }
   Held held(ConsumerNumber consumer) override {
-    const HeldRows::Ages ages = tables_.held.ages(consumer);
-    return {tables_.held.count(consumer), ages.oldest, ages.newest};
+    const HeldRows::Backlog backlog = tables_.held.backlog(consumer);
+    return {backlog.rows, backlog.oldest, backlog.newest};
   }
 
  private:

@@ -1,4 +1,5 @@
-// HeldPlans: a server's query plans for all statements about held rows. For tests.
+// HeldPlans: a server's query plans for all statements about held rows, and for the statistics
+// about them and about dead letters. For tests.
 //
 //   HeldPlans plans(session, dialect, "EXPLAIN ");
 //   plans.fill(texts);
@@ -15,8 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "stores/sql/dead_letter_rows.h"
 #include "stores/sql/held_rows.h"
 #include "stores/sql/many.h"
+#include "stores/sql/tables.h"
 
 namespace semel::sql {
 
@@ -45,6 +48,29 @@ class HeldPlans {
     rows_.resize(kMany);
     held.take(std::span<const RowTag>(rows_).first(kMany / 2), kInstance, until());
     session_.commit();
+  }
+
+  // Dead letters of two consumers.
+  void fill_letters(const DeadLetterTexts& texts) {
+    session_.begin(std::chrono::seconds(5));
+    DeadLetterRows letters(session_, texts);
+    for (int i = 0; i < kRows; ++i) {
+      const Bytes key = "key " + std::to_string(i);
+      HeldContent content;
+      content.consumer = i % 10 == 0 ? kOther : kConsumer;
+      content.key = key;
+      content.payload = "payload";
+      letters.keep(content, std::nullopt, Finish(), session_.now(), session_.now());
+    }
+    session_.commit();
+  }
+
+  // The same for the statements of the statistics.
+  std::map<std::string, std::string> statistics(const TableTexts& texts) {
+    one("backlog", texts.held.backlog, kConsumer, kNever);
+    one("letters.count", texts.dead_letters.count, kConsumer);
+    one("letters.times", texts.dead_letters.times, kConsumer);
+    return std::move(plans_);
   }
 
   // The plan of each statement that reads rows, by the name of the statement.
@@ -106,7 +132,7 @@ class HeldPlans {
     one("taken_from", texts.taken_from, kConsumer, kBehind, kInstance);
     one("peek", texts.peek, kConsumer, kNever);
     one("depth", texts.depth, kConsumer, kNever);
-    one("count", texts.count, kConsumer, kNever);
+    one("backlog", texts.backlog, kConsumer, kNever);
     one("find", texts.find, row);
     one("payload", texts.payload, row);
     one("inbox", texts.inbox, row);

@@ -34,8 +34,8 @@ class FileLooks final : public sql::RecordLooks {
   }
   std::vector<sql::RecordCount> counts(StoreTime now) override { return tables_.live.counts(now); }
   Held held(ConsumerNumber consumer) override {
-    const HeldRows::Ages ages = tables_.held.ages(consumer);
-    return {tables_.held.count(consumer), ages.oldest, ages.newest};
+    const HeldRows::Backlog backlog = tables_.held.backlog(consumer);
+    return {backlog.rows, backlog.oldest, backlog.newest};
   }
 
  private:

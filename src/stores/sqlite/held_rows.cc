@@ -84,9 +84,13 @@ HeldRows::HeldRows(Connection& connection)
             "WHERE taken_by = ?1)"),
       next_(connection, "SELECT min(due_at) FROM semel_held WHERE consumer = ?1"),
       count_(connection, "SELECT count(*) FROM semel_held WHERE consumer = ?1 AND due_at < ?2"),
-      ages_(connection,
-            "SELECT min(coalesce(first_seen, enqueued_at)), max(enqueued_at) FROM semel_held "
-            "WHERE consumer = ?1 AND due_at < ?2"),
+      // The index has all that is read of many rows.
+      backlog_(connection,
+               "SELECT ends.held, coalesce(oldest.first_seen, oldest.enqueued_at), "
+               "newest.enqueued_at FROM (SELECT count(*) AS held, min(row) AS lowest, "
+               "max(row) AS highest FROM semel_held WHERE consumer = ?1 AND due_at < ?2) AS ends "
+               "LEFT JOIN semel_held AS oldest ON oldest.row = ends.lowest "
+               "LEFT JOIN semel_held AS newest ON newest.row = ends.highest"),
       inbox_(connection, "SELECT inbox FROM semel_held WHERE row = ?1"),
       tried_(connection,
              "SELECT consumer, key FROM semel_held WHERE row = ?1 AND first_seen IS NOT NULL "
@@ -306,11 +310,12 @@ std::size_t HeldRows::count(ConsumerNumber consumer) {
   return count_.next() ? static_cast<std::size_t>(count_.integer(0)) : 0;
 }
 
-HeldRows::Ages HeldRows::ages(ConsumerNumber consumer) {
-  ages_.bind(1, consumer).bind(2, kNever);
-  const Reading reading(ages_);
-  if (!ages_.next()) return {};
-  return {ages_.maybe_time(0), ages_.maybe_time(1)};
+HeldRows::Backlog HeldRows::backlog(ConsumerNumber consumer) {
+  backlog_.bind(1, consumer).bind(2, kNever);
+  const Reading reading(backlog_);
+  if (!backlog_.next()) return {};
+  return {static_cast<std::size_t>(backlog_.integer(0)), backlog_.maybe_time(1),
+          backlog_.maybe_time(2)};
 }
 
 }  // namespace semel::sqlite

@@ -70,11 +70,13 @@ class HeldRows {
   HeldMessages::Peek peek(ConsumerNumber consumer, StoreTime now);
   HeldMessages::Depth depth(ConsumerNumber consumer, StoreTime now);
   std::size_t count(ConsumerNumber consumer);
-  struct Ages {
-    std::optional<StoreTime> oldest;  // first met
-    std::optional<StoreTime> newest;  // added
+  struct Backlog {
+    std::size_t rows = 0;
+    std::optional<StoreTime> oldest;  // when the one with the lowest number was first met
+    std::optional<StoreTime> newest;  // when the one with the highest number was added
   };
-  Ages ages(ConsumerNumber consumer);
+  // Reads these two rows alone, and counts the others in an index.
+  Backlog backlog(ConsumerNumber consumer);
 
  private:
   Arrival arrival_at(const Prepared& row, StoreTime now) const;
@@ -98,7 +100,7 @@ class HeldRows {
   Prepared show_;
   Prepared next_;
   Prepared count_;
-  Prepared ages_;
+  Prepared backlog_;
   Prepared inbox_;
   Prepared tried_;
 };

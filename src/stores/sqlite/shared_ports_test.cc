@@ -6,6 +6,8 @@
 #include <future>
 #include <latch>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -105,10 +107,51 @@ class SharedPortsTest : public SqliteTest {
     return count;
   }
 
+  // The statements that `work` runs on the connection for reading.
+  std::set<std::string> read_by(const std::function<void(sql::Access&)>& work) {
+    std::set<std::string> texts;
+    const auto note = [](unsigned, void* into, void* statement, void*) {
+      static_cast<std::set<std::string>*>(into)->insert(
+          sqlite3_sql(static_cast<sqlite3_stmt*>(statement)));
+      return 0;
+    };
+    sqlite3* handle = nullptr;
+    context_.reader.glance([&](Tables&, Connection& connection) { handle = connection.handle(); });
+    sqlite3_trace_v2(handle, SQLITE_TRACE_STMT, note, &texts);
+    database_.look(work);
+    sqlite3_trace_v2(handle, 0, nullptr, nullptr);
+    return texts;
+  }
+
   StoreContext context_{without_housekeeper(options()), system_environment(), *clock_};
   WatchedDatabase database_{context_};
   const std::unique_ptr<RunMarkers> runs_ = sql::make_run_markers(database_);
 };
+
+TEST_F(SharedPortsTest, TheStatisticsReadTwoRowsOfABacklogAndTheIndexOfTheOthers) {
+  const auto texts = read_by([](sql::Access& access) {
+    access.looks().held(ConsumerNumber{1});
+    access.tables().dead_letters.count(ConsumerNumber{1});
+    access.tables().dead_letters.times(ConsumerNumber{1});
+  });
+  int ways = 0;
+  for (const std::string& text : texts) {
+    const bool about_rows = text.find("FROM semel_held") != std::string::npos ||
+                            text.find("FROM semel_dead_letter") != std::string::npos;
+    if (!about_rows) continue;
+    SCOPED_TRACE(text);
+    for (const auto& row : sql("EXPLAIN QUERY PLAN " + text)) {
+      const std::string& way = row.at(3);
+      if (!way.starts_with("SEARCH") && !way.starts_with("SCAN")) continue;
+      ++ways;
+      EXPECT_TRUE(way.find("COVERING INDEX") != std::string::npos ||
+                  way.find("INTEGER PRIMARY KEY (rowid=?)") != std::string::npos ||
+                  way.starts_with("SCAN ends"))
+          << way;
+    }
+  }
+  EXPECT_GT(ways, 0);
+}
 
 TEST_F(SharedPortsTest, ASweepLooksAtEachInstanceTwiceAndFreesManyInOneTurn) {
   constexpr int kDead = 40;
