@@ -56,7 +56,7 @@ class SignalPipe {
     }
     ::fcntl(ends_[1], F_SETFL, O_NONBLOCK);
   }
-  // What a handler that was late wrote to the one before.
+  // A handler that was late may have written for the one before.
   void empty() const noexcept {
     ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
     char word = 0;

@@ -17,19 +17,19 @@
 namespace semel::mysql {
 namespace {
 
-struct Served {
+struct OwnServer {
   const char* name;
   const test::MySqlFamilyServer& (*server)();
 };
-std::ostream& operator<<(std::ostream& out, const Served& served) { return out << served.name; }
+std::ostream& operator<<(std::ostream& out, const OwnServer& server) { return out << server.name; }
 
 // Their own ones: these tests change them.
-std::vector<Served> served() {
-  std::vector<Served> all = {{"mariadb", []() -> const test::MySqlFamilyServer& {
-                                static const test::MariaDbServer server(
-                                    test::MariaDbServer::fast());
-                                return server;
-                              }}};
+std::vector<OwnServer> own_servers() {
+  std::vector<OwnServer> all = {{"mariadb", []() -> const test::MySqlFamilyServer& {
+                                   static const test::MariaDbServer server(
+                                       test::MariaDbServer::fast());
+                                   return server;
+                                 }}};
   // Where it is missing, the test servers.mysql8.absent reports that.
   if (!test::MySqlServer::why_absent()) {
     all.push_back({"mysql8", []() -> const test::MySqlFamilyServer& {
@@ -40,7 +40,7 @@ std::vector<Served> served() {
   return all;
 }
 
-class MySqlFailover : public testing::TestWithParam<Served> {
+class MySqlFailover : public testing::TestWithParam<OwnServer> {
  protected:
   MySqlFailover() {
     sql(fmt::format("CREATE USER {}", user_));
@@ -153,7 +153,7 @@ TEST_P(MySqlFailover, ALookThatWritesSaysNothingOfItsServer) {
   EXPECT_TRUE(connection.refuses_writes());
 }
 
-INSTANTIATE_TEST_SUITE_P(Servers, MySqlFailover, testing::ValuesIn(served()),
+INSTANTIATE_TEST_SUITE_P(Servers, MySqlFailover, testing::ValuesIn(own_servers()),
                          [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

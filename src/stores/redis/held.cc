@@ -286,7 +286,7 @@ void Held::remove_now(std::span<const RowTag> rows) {
 
 void Held::change_now(const char* how, std::span<const RowTag> rows, milliseconds time) {
   Parts parts(context_);
-  const Change change{how, std::to_string(wait_of(time)), context_.instance.begins_takes()};
+  const RowChange change{how, std::to_string(wait_of(time)), context_.instance.begins_takes()};
   for (const RowTag row : rows) {
     const auto place = place_of(row);
     if (!place) continue;
@@ -301,7 +301,7 @@ Result<void> Held::change(const char* how, std::span<const RowTag> rows, millise
 
 }  // namespace
 
-void add_change(Parts& parts, const Names& names, const RowPlace& place, const Change& change) {
+void add_change(Parts& parts, const Names& names, const RowPlace& place, const RowChange& change) {
   const std::string key = names.last_row(ConsumerNumber{place.consumer});
   Call& call = parts.add(key, 0, [&](Call& begun) {
     begun.keys = {key};
