@@ -22,13 +22,13 @@ struct Attempt {
   // An earlier attempt ended with an unknown outcome; its effect may already exist.
   bool taken_over = false;
   std::chrono::milliseconds since_first{0};  // since the key was first met, by the store's clock
-  std::string_view position;  // of this copy within its source; valid during the call only
+  std::string_view position{};  // of this copy within its source; valid during the call only
   // Fence for outside services: grows with each claim. Zero where the record's transaction is the
   // fence.
   Token token{};
   // Fires when the handler's timeout passes, the lease is lost, or a drain reaches its deadline. A
   // handler that ignores it is not killed; its late result is refused.
-  std::stop_token stop;
+  std::stop_token stop{};
   // The consumer's gate, where a runner runs the handler; else null. Valid until the call is
   // answered.
   Gate* gate = nullptr;

@@ -36,7 +36,7 @@ struct Error {
   ErrorKind kind = ErrorKind::kRejected;
   std::string code;     // "R210": the page `semel explain R210` prints
   std::string message;  // what is wrong, in the user's words; names the file, key or table
-  std::string hint;     // one concrete change that fixes it; empty when there is none
+  std::string hint{};   // one concrete change that fixes it; empty when there is none
   Remedy remedy = Remedy::kTime;  // set for a handler's statement
 };
 

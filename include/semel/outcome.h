@@ -37,10 +37,10 @@ struct Outcome {
 
   Kind kind = Kind::kDone;
   Settle settle = Settle::kAck;
-  Bytes result;        // kDone and kDuplicate: the stored result, where there is one
-  std::string reason;  // from semel::reason; empty for kDone
-  std::string error;   // for people
-  int attempt = 0;     // number of the handler's attempt, from 1; 0 when it did not run
+  Bytes result{};        // kDone and kDuplicate: the stored result, where there is one
+  std::string reason{};  // from semel::reason; empty for kDone
+  std::string error{};   // for people
+  int attempt = 0;       // number of the handler's attempt, from 1; 0 when it did not run
   std::chrono::milliseconds delay{0};  // kRetry, kBusy, kLater and kKeep: until the next attempt
   // kDuplicate: when its effect was recorded, by the store's clock; zero where that is unknown.
   std::chrono::system_clock::time_point completed_at{};

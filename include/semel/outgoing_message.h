@@ -12,11 +12,11 @@
 namespace semel {
 
 struct OutgoingMessage {
-  Bytes payload;
-  Headers headers;
-  std::string content_type;
-  std::string type;
-  std::optional<Bytes> key;            // nullopt: the consumer's key recipe finds it in the message
+  Bytes payload{};
+  Headers headers{};
+  std::string content_type{};
+  std::string type{};
+  std::optional<Bytes> key{};          // nullopt: the consumer's key recipe finds it in the message
   std::chrono::milliseconds delay{0};  // not before
 };
 

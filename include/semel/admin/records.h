@@ -166,8 +166,8 @@ struct DeadLetter {
 };
 
 struct DeadLetterFilter {
-  std::optional<std::string> consumer;
-  std::optional<std::string> reason;
+  std::optional<std::string> consumer{};
+  std::optional<std::string> reason{};
   std::int64_t after = 0;  // ids above this one
   std::size_t limit = 100;
   bool payloads = false;  // fill payload and headers
@@ -212,8 +212,8 @@ enum class Edited {
 
 // A dead letter from elsewhere; its id there means nothing here.
 struct ForeignLetter {
-  DeadLetter letter;            // with payload and headers
-  std::optional<KeyId> record;  // by the consumer's recipe; none: it had no key
+  DeadLetter letter;              // with payload and headers
+  std::optional<KeyId> record{};  // by the consumer's recipe; none: it had no key
 };
 
 struct AddReport {

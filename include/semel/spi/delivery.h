@@ -44,31 +44,31 @@ struct StreamEntry {
 // A message as its source receives it: bytes, and where they came from. Moved, not copied, except
 // in tests.
 struct Arrival {
-  Bytes payload;
-  Headers headers;
-  std::string content_type;
-  std::string type;
-  std::string partition;            // topic-partition, file path, queue name: a unit of order
-  std::string position;             // names this copy within the source: "orders-3-17", file offset
-  std::optional<Bytes> broker_key;  // the record key or producer-set id, where the broker has one
+  Bytes payload{};
+  Headers headers{};
+  std::string content_type{};
+  std::string type{};
+  std::string partition{};  // topic-partition, file path, queue name: a unit of order
+  std::string position{};   // names this copy within the source: "orders-3-17", file offset
+  std::optional<Bytes> broker_key{};  // the record key or producer-set id, where the broker has one
   // Held messages: the key and fingerprint under which it was held; they outrank the key recipe.
-  std::optional<Bytes> key;
-  std::optional<Fingerprint> fingerprint;
-  std::optional<RowTag> row;  // where it is a row of the consumer's own store
+  std::optional<Bytes> key{};
+  std::optional<Fingerprint> fingerprint{};
+  std::optional<RowTag> row{};  // where it is a row of the consumer's own store
   // Where it is an entry of a Redis stream. A store on the same server may acknowledge it in the
   // commit that makes the record (Finish::settles).
-  std::optional<StreamEntry> entry;
-  std::optional<std::chrono::system_clock::time_point> broker_time;  // never the producer's clock
+  std::optional<StreamEntry> entry{};
+  std::optional<std::chrono::system_clock::time_point> broker_time{};  // never the producer's clock
   // The source could not read the whole message: a reason (semel::reason). It becomes a dead letter
   // with this reason, the error below, and what could be read.
-  std::optional<std::string> refused;
-  std::string refused_error;
+  std::optional<std::string> refused{};
+  std::string refused_error{};
   int attempts = 0;  // held messages without a record: attempts made before this one
-  std::optional<std::chrono::milliseconds> since_first;  // held messages: since the first attempt
+  std::optional<std::chrono::milliseconds> since_first{};  // held messages: since the first attempt
   // Its ordering group: messages of one group run in their order, also where one of them must wait.
   // nullopt: it has none. Set for held messages by the store, for all others by the runner.
-  std::optional<Bytes> line;
-  Tag tag;
+  std::optional<Bytes> line{};
+  Tag tag{};
   // It was in flight when a process died: a crash attempt is counted before it runs again, and it
   // runs only together with other suspects.
   bool suspect = false;

@@ -43,10 +43,10 @@ struct Finish {
   };
 
   To to = To::kCompleted;
-  std::optional<Lease> lease;
-  Bytes result;
-  std::string reason;  // kRetrying, kParked, kDead
-  std::string error;
+  std::optional<Lease> lease{};
+  Bytes result{};
+  std::string reason{};  // kRetrying, kParked, kDead
+  std::string error{};
   int attempts = 0;      // stored with a dead letter
   bool counted = true;   // kRetrying: false gives the attempt back
   bool unknown = false;  // not kCompleted: the effect may have happened, and the record remembers
@@ -59,14 +59,14 @@ struct Finish {
   // not, or cannot, the source settles it.
   const Arrival* settles = nullptr;
   bool inbox = false;  // keep the message in the inbox table too, whatever `to` says
-  std::optional<RowTag>
-      ack;  // the held row this came from: deleted (or moved, for kRetrying) with it
+  // The held row this came from: deleted (or moved, for kRetrying) with it.
+  std::optional<RowTag> ack{};
   // Appended to their queues in the same commit where this Finish applies, and not where it does
   // not. A store whose records and queues share no commit appends them first: there a crash between
   // the two may send what was not recorded, and never records what was not sent.
-  std::vector<Outgoing> outgoing;
+  std::vector<Outgoing> outgoing{};
   // kRetrying and kParked, with a lease, where the store has a StepStore: noted in the journal.
-  std::optional<GivingUp> giving_up;
+  std::optional<GivingUp> giving_up{};
 };
 
 enum class Applied {

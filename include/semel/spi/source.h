@@ -47,17 +47,17 @@ struct SourceTraits {
 
 // How late a source can deliver a message again, where only its broker knows that, at run time.
 struct Horizon {
-  std::optional<std::chrono::milliseconds> longest;  // nullopt: for ever
-  std::string said;   // the setting behind it: "topic orders has retention.ms=604800000"
-  bool known = true;  // false: `said` is why it is unknown
+  std::optional<std::chrono::milliseconds> longest{};  // nullopt: for ever
+  std::string said{};  // the setting behind it: "topic orders has retention.ms=604800000"
+  bool known = true;   // false: `said` is why it is unknown
 };
 
 // A current number of a source, for people.
 struct SourceFigure {
-  std::string name;       // "lag"
-  std::string partition;  // empty: of everything that the source reads
+  std::string name;         // "lag"
+  std::string partition{};  // empty: of everything that the source reads
   std::int64_t value = 0;
-  std::string text;  // shown with it: an error
+  std::string text{};  // shown with it: an error
 };
 
 struct ReceiveLimits {
@@ -67,18 +67,19 @@ struct ReceiveLimits {
 };
 
 struct Received {
-  std::vector<Arrival> arrivals;
+  std::vector<Arrival> arrivals{};
   bool at_end = false;  // there is no more, and none will come unless somebody adds it
   // Set when it has just become known: it is judged before the arrivals returned with it.
-  std::optional<Horizon> horizon;
+  std::optional<Horizon> horizon{};
   // Events that a person should know of: a file that was rotated, replaced, truncated.
-  std::vector<std::string> notices;
+  std::vector<std::string> notices{};
 };
 
 // When to call receive again.
 struct Wakeup {
-  int fd = -1;                                      // poll(2) it for POLLIN; -1: none
-  std::optional<std::chrono::milliseconds> due_in;  // at the latest; nullopt: the descriptor alone
+  int fd = -1;  // poll(2) it for POLLIN; -1: none
+  // At the latest; nullopt: the descriptor alone.
+  std::optional<std::chrono::milliseconds> due_in{};
 };
 
 struct Settlement {

@@ -73,8 +73,8 @@ struct StoreFacets {
 struct ConsumerSpec {
   std::string name;
   Bytes recipe_hash;  // of key recipe and fingerprint fields; a change would make every key new
-  bool accept_recipe = false;                    // the user accepts such a change
-  std::optional<std::chrono::milliseconds> ttl;  // of finished records; none: kept for ever
+  bool accept_recipe = false;                      // the user accepts such a change
+  std::optional<std::chrono::milliseconds> ttl{};  // of finished records; none: kept for ever
 };
 
 // How far a claim must reach before it is answered. A claim lost at a power cut is a claim whose
