@@ -62,6 +62,15 @@ std::string printable_text(std::string_view text, std::string_view kept) {
   return out;
 }
 
+std::string printable_start(std::string_view text, std::size_t longest) {
+  std::string out;
+  for (std::size_t characters = 0; !text.empty(); ++characters) {
+    if (characters == longest) return out + "…";
+    take_printable(out, text);
+  }
+  return out;
+}
+
 std::string printable_json(std::string_view document) {
   constexpr char kDelete = '\x7F';
   std::string out;

@@ -1,6 +1,7 @@
 // Makes text safe for a terminal: no character moves the cursor, ends a line or changes direction.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ void take_printable(std::string& out, std::string_view& text);
 
 // The whole of `text` in this form; the ASCII characters in `kept` stay as they are.
 std::string printable_text(std::string_view text, std::string_view kept = {});
+
+// The first `longest` characters of `text` in this form; an ellipsis stands for all others.
+std::string printable_start(std::string_view text, std::size_t longest);
 
 // A valid JSON document, its unprintable characters as \u202e: the same value.
 std::string printable_json(std::string_view document);

@@ -47,6 +47,13 @@ TEST(Printable, BytesThatAreNoCharacterAreShown) {
   EXPECT_EQ(printable_text("a\nb\tc\r", "\n\t"), "a\nb\tc\\x0d");
 }
 
+TEST(Printable, TheStartOfALongTextEndsWithAnEllipsis) {
+  EXPECT_EQ(printable_start("abc", 3), "abc");
+  EXPECT_EQ(printable_start("abcd", 3), "abc…");
+  EXPECT_EQ(printable_start("\xC3\xA4\n\xFF!", 3), "\xC3\xA4\\x0a\\xff…");
+  EXPECT_EQ(printable_start("", 3), "");
+}
+
 TEST(Printable, ADocumentKeepsItsValue) {
   EXPECT_EQ(printable_json("{\"k\":\"a\xE2\x80\xAE\xC2\x9B\x7F\xC3\xA4\"}\n"),
             "{\"k\":\"a\\u202e\\u009b\\u007f\xC3\xA4\"}\n");

@@ -30,14 +30,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string printable(BytesView bytes, std::size_t longest) {
-  std::string out;
-  std::size_t characters = 0;
-  while (!bytes.empty()) {
-    if (longest != 0 && characters == longest) return out + "…";
-    take_printable(out, bytes);
-    ++characters;
-  }
-  return out;
+  return longest == 0 ? printable_text(bytes) : printable_start(bytes, longest);
 }
 
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {

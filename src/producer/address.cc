@@ -7,6 +7,7 @@
 #include <semel/key.h>
 #include <semel/reason.h>
 
+#include "base/printable.h"
 #include "core/intake.h"
 #include "core/nats_publish_spec.h"
 #include "core/rabbitmq_publish_spec.h"
@@ -96,10 +97,10 @@ tl::expected<OutgoingMessage, SendError> addressed(const OutgoingMessage& messag
                    "mend what it carries, or leave it away");
   }
   if (found && !given.empty() && *found != given) {
-    return refused(
-        given, reason::kKeyInvalid,
-        fmt::format("it carries another key, \"{}\", which its consumer finds first", *found),
-        "give it one key");
+    return refused(given, reason::kKeyInvalid,
+                   fmt::format("it carries another key, \"{}\", which its consumer finds first",
+                               printable_start(*found, kMostKeyText)),
+                   "give it one key");
   }
   OutgoingMessage made = message;
   made.key = found ? *std::move(found) : given.empty() ? Key::random() : given;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/key_encoding.h"
+#include "producer/try_end.h"
 
 namespace semel::producer {
 namespace {
@@ -58,6 +59,27 @@ TEST(Addressed, TwoKeysAreOneTooMany) {
   EXPECT_EQ(made.error().code, "R332");
   EXPECT_NE(made.error().message.find("msg_1"), std::string::npos) << made.error().message;
   EXPECT_EQ(made.error().key, "o-1");
+}
+
+TEST(Addressed, AnErrorShowsTheStartOfALongKey) {
+  const Bytes longest(70'000, 'k');
+  const std::string start(kMostKeyText, 'k');
+  const std::string shown = "\"" + start + "…\"";
+  const auto given = addressed(with("{}", {}, longest), queue_rules("auto"));
+  ASSERT_FALSE(given);
+  EXPECT_EQ(given.error().message.rfind("message " + shown + " cannot be sent: ", 0), 0U)
+      << given.error().message;
+  EXPECT_LT(given.error().message.size(), 300U) << given.error().message;
+  EXPECT_EQ(given.error().key, longest);
+  const Bytes carried(60'000, 'k');
+  const auto other = addressed(with("{}", {{"webhook-id", carried}}, "o-1"), broker_rules());
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("another key, " + shown), std::string::npos)
+      << other.error().message;
+  const auto control = addressed(with("{}", {}, "line\n"), broker_rules());
+  ASSERT_FALSE(control);
+  EXPECT_NE(control.error().message.find("\"line\\x0a\""), std::string::npos)
+      << control.error().message;
 }
 
 TEST(Addressed, WhatItsConsumerWouldRefuseIsNotSent) {

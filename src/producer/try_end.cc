@@ -8,6 +8,8 @@
 
 #include <semel/reason.h>
 
+#include "base/printable.h"
+
 namespace semel::producer {
 
 namespace {
@@ -91,22 +93,24 @@ TryEnd end_of(Error error) {
 
 SendError send_error(Bytes key, const TryEnd& last, bool unknown) {
   SendError made;
+  const std::string shown = printable_start(key, kMostKeyText);
   made.reason = last.reason;
   made.hint = last.error.hint;
   if (unknown) {
     made.kind = ErrorKind::kInDoubt;
     made.code = "R330";
     made.message =
-        fmt::format("message \"{}\" may have arrived, or not: {}", key, last.error.message);
+        fmt::format("message \"{}\" may have arrived, or not: {}", shown, last.error.message);
     if (made.hint.empty()) made.hint = "send it again with this key";
   } else if (last.kind != Kind::kFinal) {
     made.kind = ErrorKind::kUnavailable;
     made.code = last.error.code.empty() ? "R331" : last.error.code;
-    made.message = fmt::format("message \"{}\" was not sent in time: {}", key, last.error.message);
+    made.message =
+        fmt::format("message \"{}\" was not sent in time: {}", shown, last.error.message);
   } else {
     made.kind = last.error.kind;
     made.code = last.error.code.empty() ? "R332" : last.error.code;
-    made.message = fmt::format("message \"{}\" cannot be sent: {}", key, last.error.message);
+    made.message = fmt::format("message \"{}\" cannot be sent: {}", shown, last.error.message);
   }
   made.key = std::move(key);
   return made;

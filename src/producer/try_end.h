@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -32,6 +33,9 @@ struct TryEnd {
 TryEnd end_of(const Verdict& verdict);
 // From a store's error about its queue.
 TryEnd end_of(Error error);
+
+// Characters of a key that an error's message shows. SendError::key has all of them.
+inline constexpr std::size_t kMostKeyText = 80;
 
 // The error of a message whose last attempt ended so. `unknown`: one of its attempts may have
 // arrived.
