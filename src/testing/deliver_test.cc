@@ -289,6 +289,8 @@ TEST(Deliver, WorkInTwoPartsDoublesItsCallAlone) {
   options.may_double = true;
   const Report allowed = delivered(call, payments(), options);
   EXPECT_TRUE(allowed) << allowed;
+  EXPECT_TRUE(allowed.text().ends_with("nothing lost; doubling is allowed (may_double)"))
+      << allowed;
 }
 
 TEST(Deliver, AMessageSentByTheOutboxIsSentOnce) {
@@ -379,6 +381,12 @@ TEST(Deliver, AtMostOnceLosesAndSaysSo) {
   options.may_lose = true;
   const Report allowed = delivered(handler, payments(), options);
   EXPECT_TRUE(allowed) << allowed;
+  EXPECT_TRUE(allowed.text().ends_with("nothing doubled; losing is allowed (may_lose)")) << allowed;
+  options.may_double = true;
+  const Report both = delivered(handler, payments(), options);
+  EXPECT_TRUE(both.text().ends_with(
+      "nothing found; doubling and losing are allowed (may_double, may_lose)"))
+      << both;
 }
 
 TEST(Deliver, ComparesWhatItIsToldTo) {

@@ -276,6 +276,8 @@ bool Explorer::found_in_replay() {
 }
 
 Report Explorer::explore() {
+  report_.may_double = subject_.options.may_double;
+  report_.may_lose = subject_.options.may_lose;
   if (!found_unsteady()) {
     if (!subject_.options.replay.empty()) {
       found_in_replay();

@@ -31,10 +31,24 @@ bool Report::has(Finding::Kind kind) const noexcept {
   return std::ranges::any_of(findings, [kind](const Finding& one) { return one.kind == kind; });
 }
 
+namespace {
+
+// Names what no run did, and what was allowed.
+const char* nothing_found(const Report& report) noexcept {
+  if (report.may_double && report.may_lose) {
+    return "nothing found; doubling and losing are allowed (may_double, may_lose)";
+  }
+  if (report.may_double) return "nothing lost; doubling is allowed (may_double)";
+  if (report.may_lose) return "nothing doubled; losing is allowed (may_lose)";
+  return "nothing doubled, nothing lost";
+}
+
+}  // namespace
+
 std::string Report::text() const {
   std::string text = fmt::format("{} runs, {} crashes and {} pauses at {} points: ", runs, crashes,
                                  pauses, points.size());
-  if (findings.empty()) return text + "nothing doubled, nothing lost";
+  if (findings.empty()) return text + nothing_found(*this);
   text += "a schedule was found\n";
   for (const Finding& one : findings) {
     text += fmt::format("  {}: {}: {} in place of {}\n", to_string(one.kind), one.what, one.found,

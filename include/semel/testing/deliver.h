@@ -138,6 +138,9 @@ struct Report {
   std::size_t crashes = 0;       // in all runs
   std::size_t pauses = 0;        // likewise
   std::set<std::string> points;  // points that were passed
+  // As DeliverOptions has them: such a difference was allowed, and is no finding.
+  bool may_double = false;
+  bool may_lose = false;
 
   // Nothing was found.
   explicit operator bool() const noexcept { return findings.empty(); }
