@@ -73,6 +73,12 @@ OrEnded<std::optional<Rate>> read_rate(Console& console, const BulkFlags& flags)
                          "a number and a time: 50/s, 3/m or 100/h")});
 }
 
+void note_foreign(Console& console, std::size_t count) {
+  if (count == 0) return;
+  console.note(
+      fmt::format("{} of consumers that are not in the config: --consumer NAME", grouped(count)));
+}
+
 std::string count_text(const Plan& plan) {
   return plan.complete ? grouped(plan.count) : "at least " + grouped(plan.count);
 }

@@ -56,6 +56,10 @@ OrEnded<Where> read_where(Console& console, const std::optional<std::string>& te
                           std::span<const WhereField> fields);
 OrEnded<std::optional<Rate>> read_rate(Console& console, const BulkFlags& flags);
 
+// Reports on stderr how many matching items are left out, if any: a consumer of the store that the
+// config does not have must be named.
+void note_foreign(Console& console, std::size_t count);
+
 // The items that a verb is about to change.
 struct Plan {
   std::size_t count = 0;

@@ -190,10 +190,7 @@ void note_left_out(Console& console, const LetterWalk& walk) {
   if (walk.done > 0) {
     console.note(fmt::format("{} replayed and done: --replayed", grouped(walk.done)));
   }
-  if (walk.foreign > 0) {
-    console.note(fmt::format("{} of consumers that are not in the config: --consumer NAME",
-                             grouped(walk.foreign)));
-  }
+  note_foreign(console, walk.foreign);
 }
 
 Result<LetterWalk> walk_letters(const Session& session, const DlqFlags& flags, const Where& where,

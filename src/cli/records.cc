@@ -15,6 +15,8 @@ namespace semel::cli {
 
 namespace {
 
+constexpr std::size_t kConsumerShown = 63;
+
 constexpr RecordState kUnfinished[] = {RecordState::kConsuming, RecordState::kRetrying,
                                        RecordState::kParked, RecordState::kDead};
 
@@ -102,14 +104,14 @@ int list_records(Console& console, const RecordFlags& flags) {
   if (!request) return request.error().code;
   auto session = open_session(console);
   if (!session) return session.error().code;
-  const auto consumers = consumers_of(console, *session, flags.consumer);
-  if (!consumers) return consumers.error().code;
+  const auto searched = searched_consumers(console, *session, flags, request->where);
+  if (!searched) return searched.error().code;
   const std::size_t everything = std::numeric_limits<std::int32_t>::max();
   const std::size_t limit = flags.bulk.limit > 0 ? flags.bulk.limit
                             : console.text()     ? kRowsShown
                                                  : everything;
   std::vector<FoundRecord> found;
-  for (const auto& consumer : *consumers) {
+  for (const auto& consumer : searched->consumers) {
     if (found.size() >= limit) continue;
     const std::size_t left = flags.bulk.where ? everything : limit - found.size();
     auto records = candidates(*session, *request, consumer, left);
@@ -121,8 +123,11 @@ int list_records(Console& console, const RecordFlags& flags) {
     }
   }
   print_records(console, found);
+  if (console.text() && found.empty()) console.note("no such records");
+  const auto noted =
+      note_foreign_records(console, *session, *searched, request->where, request->state);
+  if (!noted) return console.fail(noted.error());
   if (!console.text()) return kOk;
-  if (found.empty()) console.note("no such records");
   if (!request->key) {
     console.note(
         "completed records are not listed: the store keeps no text of their keys; one by its key: "
@@ -136,9 +141,9 @@ int show_record(Console& console, const RecordFlags& flags) {
   if (console.settings().url) return remote_show_record(console, flags);
   auto session = open_session(console);
   if (!session) return session.error().code;
-  const auto consumers = consumers_of(console, *session, flags.consumer);
-  if (!consumers) return consumers.error().code;
-  const auto found = find_records(session->access(), *consumers, flags.keys.front());
+  const auto searched = searched_consumers(console, *session, flags, {});
+  if (!searched) return searched.error().code;
+  const auto found = find_records(session->access(), searched->consumers, flags.keys.front());
   if (!found) return console.fail(found.error());
   const auto journals = operate::journals_of(session->access(), *found);
   if (!journals) return console.fail(journals.error());
@@ -154,28 +159,81 @@ int show_record(Console& console, const RecordFlags& flags) {
     }
     console.out(writer.end_array().end_object());
   }
-  if (!found->empty()) return kOk;
-  console.note(fmt::format("no record of \"{}\"", printable(flags.keys.front(), kRecordKeyShown)));
-  return kNothing;
+  if (found->empty()) {
+    console.note(
+        fmt::format("no record of \"{}\"", printable(flags.keys.front(), kRecordKeyShown)));
+  }
+  const auto noted = note_foreign_keys(console, *session, *searched, flags.keys);
+  if (!noted) return console.fail(noted.error());
+  return found->empty() ? kNothing : kOk;
 }
 
-void consumer_option(CLI::App& command, RecordFlags& flags) {
-  command.add_option("--consumer", flags.consumer, "Only this consumer's")->type_name("NAME");
+// Neither the config nor the store has the consumer.
+int refuse_consumer(Console& console, const Session& session, const std::string& named) {
+  auto names = operate::foreign_consumers(session.access());
+  if (!names) return console.fail(names.error());
+  for (const auto& consumer : session.config.consumers) names->push_back(consumer.name);
+  const auto near = nearest(named, *names);
+  const std::string fix = near             ? fmt::format("did you mean \"{}\"?", *near)
+                          : names->empty() ? "neither of them has any"
+                                           : fmt::format("there are: {}", fmt::join(*names, ", "));
+  return console.fail(kUsage,
+                      fmt::format("there is no consumer \"{}\" in {}, nor in its store",
+                                  printable(named, kConsumerShown), session.config.file),
+                      fix);
 }
 
 }  // namespace
 
-OrEnded<std::vector<std::string>> consumers_of(Console& console, const Session& session,
-                                               const std::string& named) {
-  std::vector<std::string> names;
-  if (named.empty()) {
-    for (const auto& consumer : session.config.consumers) names.push_back(consumer.name);
-    return names;
+void consumer_option(CLI::App& command, RecordFlags& flags) {
+  command
+      .add_option("--consumer", flags.consumer, "Only this consumer's; the config need not have it")
+      ->type_name("NAME");
+}
+
+OrEnded<Searched> searched_consumers(Console& console, const Session& session,
+                                     const RecordFlags& flags, const Where& where) {
+  const std::string named =
+      flags.consumer.empty() ? where.equal_to("consumer").value_or("") : flags.consumer;
+  Searched searched;
+  searched.named = !named.empty();
+  for (const auto& consumer : session.config.consumers) {
+    if (named.empty() || consumer.name == named) searched.consumers.push_back(consumer.name);
   }
-  const auto consumer = find_consumer(console, session.config, named);
-  if (!consumer) return tl::unexpected<Ended>(consumer.error());
-  names.push_back(named);
-  return names;
+  if (!searched.named || !searched.consumers.empty()) return searched;
+  const auto number = session.facets.records->consumer(named);
+  if (!number) return ended(console.fail(number.error()));
+  if (*number) {
+    searched.consumers.push_back(named);
+  } else if (!flags.consumer.empty()) {
+    return ended(refuse_consumer(console, session, named));
+  }
+  return searched;
+}
+
+Result<void> note_foreign_keys(Console& console, const Session& session, const Searched& searched,
+                               const std::vector<std::string>& keys) {
+  if (searched.named) return {};
+  const auto consumers = operate::foreign_consumers(session.access());
+  if (!consumers) return failure(consumers.error());
+  std::size_t count = 0;
+  for (const std::string& key : keys) {
+    const auto found = find_records(session.access(), *consumers, key);
+    if (!found) return failure(found.error());
+    count += found->size();
+  }
+  note_foreign(console, count);
+  return {};
+}
+
+Result<void> note_foreign_records(Console& console, const Session& session,
+                                  const Searched& searched, const Where& where,
+                                  std::optional<RecordState> state) {
+  if (searched.named) return {};
+  const auto count = operate::count_foreign(session.access(), where, state);
+  if (!count) return failure(count.error());
+  note_foreign(console, *count);
+  return {};
 }
 
 void add_records(Program& program) {

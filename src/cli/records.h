@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,25 @@ using operate::find_records;
 using operate::FoundRecord;
 using operate::record_fields;
 
-// The consumers of a command: the named one, or all of the config.
-OrEnded<std::vector<std::string>> consumers_of(Console& console, const Session& session,
-                                               const std::string& named);
+// Adds the flag --consumer.
+void consumer_option(CLI::App& command, RecordFlags& flags);
+
+// The consumers whose records a command looks at.
+struct Searched {
+  std::vector<std::string> consumers;
+  bool named = false;  // by a flag or the filter; otherwise they are all of the config
+};
+
+// A consumer that is named need not be in the config, but then the store must know it.
+OrEnded<Searched> searched_consumers(Console& console, const Session& session,
+                                     const RecordFlags& flags, const Where& where);
+// Reports on stderr how many records are left out, because their consumers are not in the config:
+// those of the keys, and those that match the filter, with `state` only those in it.
+Result<void> note_foreign_keys(Console& console, const Session& session, const Searched& searched,
+                               const std::vector<std::string>& keys);
+Result<void> note_foreign_records(Console& console, const Session& session,
+                                  const Searched& searched, const Where& where,
+                                  std::optional<RecordState> state = std::nullopt);
 
 // The records chosen by keys or by a filter.
 struct ChosenRecords {

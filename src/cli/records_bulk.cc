@@ -27,8 +27,8 @@ namespace semel::cli {
 namespace {
 
 // Unfinished records, including dead and parked ones; completed ones only if the key is named.
-OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const RecordFlags& flags,
-                                 const std::vector<std::string>& consumers) {
+OrEnded<ChosenRecords> by_filter(Console& console, const Session& session,
+                                 const RecordFlags& flags) {
   const auto where = read_where(console, flags.bulk.where, record_fields());
   if (!where) return ended(where.error().code);
   const auto key = where->equal_to("key");
@@ -36,6 +36,9 @@ OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const
     return ended(console.fail(kUsage, "completed records are found by their key only",
                               "--where 'key=… and state=completed', or the key alone"));
   }
+  const auto searched = searched_consumers(console, session, flags, *where);
+  if (!searched) return ended(searched.error().code);
+  const std::vector<std::string>& consumers = searched->consumers;
   const std::size_t limit =
       flags.bulk.limit > 0 ? flags.bulk.limit : std::numeric_limits<std::size_t>::max();
   std::vector<FoundRecord> matched;
@@ -62,6 +65,20 @@ OrEnded<ChosenRecords> by_filter(Console& console, const Session& session, const
   for (FoundRecord& found : matched) {
     if (chosen.records.size() < limit) chosen.add(std::move(found));
   }
+  const auto noted = note_foreign_records(console, session, *searched, *where);
+  if (!noted) return ended(console.fail(noted.error()));
+  return chosen;
+}
+
+OrEnded<ChosenRecords> by_keys(Console& console, const Session& session, const RecordFlags& flags) {
+  const auto searched = searched_consumers(console, session, flags, {});
+  if (!searched) return ended(searched.error().code);
+  auto chosen = choose_by_keys(console, flags, [&](const std::string& key) {
+    return find_records(session.access(), searched->consumers, key);
+  });
+  if (!chosen) return chosen;
+  const auto noted = note_foreign_keys(console, session, *searched, flags.keys);
+  if (!noted) return ended(console.fail(noted.error()));
   return chosen;
 }
 
@@ -75,12 +92,7 @@ OrEnded<ChosenRecords> choose_records(Console& console, const Session& session,
                                                         flags.consumer, flags.consumer)
                                           : "semel records list"));
   }
-  const auto consumers = consumers_of(console, session, flags.consumer);
-  if (!consumers) return ended(consumers.error().code);
-  return flags.bulk.where ? by_filter(console, session, flags, *consumers)
-                          : choose_by_keys(console, flags, [&](const std::string& key) {
-                              return find_records(session.access(), *consumers, key);
-                            });
+  return flags.bulk.where ? by_filter(console, session, flags) : by_keys(console, session, flags);
 }
 
 // Changes one record. False if the record has changed since it was seen.
@@ -296,7 +308,7 @@ void bulk_command(Program& program, CLI::App& family, const char* name, const ch
   command.add_option("KEY", flags->keys, "The keys as the producer wrote them");
   bulk_options(command, flags->bulk, record_fields());
   why_option(command, flags->bulk);
-  command.add_option("--consumer", flags->consumer, "Only this consumer's")->type_name("NAME");
+  consumer_option(command, *flags);
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ class Where {
   bool matches(const std::function<WhereValue(std::string_view field)>& value_of) const;
   // The value that `field` must equal, if the filter requires one.
   std::optional<std::string> equal_to(std::string_view field) const;
+  bool is_empty() const noexcept { return conditions_.empty(); }
   // Whether the filter uses the field.
   bool asks_about(std::string_view field) const noexcept;
 
