@@ -26,7 +26,7 @@ constexpr std::chrono::hours kAskedAgainWithin{24};
 
 strategies::LeaseRenewerOptions renewer_options(const EngineOptions& options,
                                                 const EngineParts& parts,
-                                                std::function<void()> tick,
+                                                std::function<void(std::size_t)> tick,
                                                 std::function<bool()> draining) {
   strategies::LeaseRenewerOptions made;
   made.lease = options.lease;
@@ -75,7 +75,8 @@ RunningEngine::RunningEngine(EngineOptions options, EngineParts parts)
       held_room_(parts_.store->facets().held, options_.number,
                  options_.defers && !options_.dry_run ? options_.pace.max_held : 0),
       renewer_(renewer_options(
-          options_, parts_, [this] { tick(); }, [this] { return stopping(); })),
+          options_, parts_, [this](std::size_t hanging) { tick(hanging); },
+          [this] { return stopping(); })),
       // Frees a call's slot as soon as the call is recorded, not only with its whole batch.
       completer_([this] { in_flight_.answered(); }, [this] { in_flight_.look_again(); },
                  [this] { flush_running(); }),
@@ -157,7 +158,11 @@ void RunningEngine::load_lines() {
 // stored behind others of their ordering group.
 void RunningEngine::give_away() {
   const auto rest = in_flight_.give_away(sources_.take_leaving());
-  if (rest.empty()) return;
+  if (!rest.empty()) hand_back(rest);
+  order_.look_at_pauses();
+}
+
+void RunningEngine::hand_back(const std::vector<core::TrackedDelivery>& rest) {
   for (const core::TrackedDelivery& delivery : rest) {
     if (!delivery.arrival.suspect) continue;
     if (sources_.is_unmarked_suspect(delivery.arrival)) suspects_left_ = true;
@@ -165,7 +170,6 @@ void RunningEngine::give_away() {
     intake_.suspect_one_more(delivery.arrival.partition);
   }
   sources_.give_back(rest);
-  order_.look_at_pauses();
 }
 
 bool RunningEngine::look_after_order() {
@@ -372,10 +376,8 @@ void RunningEngine::note_store(const Outcome& outcome, std::optional<TimePoint> 
 // While the engine waits for a handler that hangs, the consumer begins nothing in this process. Its
 // other messages are released to other processes, since the wait has no known end.
 void RunningEngine::leave_to_others() {
-  if (told_of_hung_.exchange(true)) return;
-  parts_.observer->on_trouble(options_.consumer, kHandlerComponent,
-                              {ErrorKind::kUnavailable, {}, kHandlerHangs, kHandlerHangsFix},
-                              false);
+  if (left_to_others_.exchange(true)) return;
+  tell_of_hung();
   give_back_unbegun();
   note_suspects();
   sources_.close_outside(options_.drain_timeout);
@@ -401,7 +403,7 @@ void RunningEngine::land_all() {
     leave_to_others();
     while (!in_flight_.wait_landed(step) && process_goes_on()) sources_.extend(rows_that_hang());
   }
-  if (told_of_hung_) parts_.observer->on_trouble(options_.consumer, kHandlerComponent, {}, true);
+  tell_hung_is_back();
 }
 
 void RunningEngine::give_back_unbegun() {

@@ -30,6 +30,7 @@ void InFlightDeliveries::allow_followers(bool allowed) {
 InFlightDeliveries::Capacity InFlightDeliveries::capacity() const {
   const system::MutexLock lock(mutex_);
   const std::size_t have = messages_ + refused_;
+  if (stands_still_) return {0, 0};
   if (have >= limits_.messages || bytes_ >= limits_.bytes) return {0, 0};
   // Asking a store or a broker for a few costs as much as asking for many.
   const std::size_t batch = batch_size_.limit();
@@ -457,18 +458,39 @@ bool InFlightDeliveries::recall(std::uint64_t waited_for) {
 std::vector<core::TrackedDelivery> InFlightDeliveries::close() {
   const system::MutexLock lock(mutex_);
   closed_ = true;
-  std::vector<core::TrackedDelivery> rest = sequencer_.drain();
-  for (Later& later : later_) rest.push_back(std::move(later.delivery));
-  later_.clear();
-  suspects_ = 0;
-  messages_ -= rest.size();
-  for (const core::TrackedDelivery& delivery : rest) bytes_ -= weight(delivery);
+  std::vector<core::TrackedDelivery> rest = withdraw_all();
+  ready_.notify_all();
+  return rest;
+}
+
+std::vector<core::TrackedDelivery> InFlightDeliveries::withdraw() {
+  const system::MutexLock lock(mutex_);
+  return withdraw_all();
+}
+
+std::vector<core::TrackedDelivery> InFlightDeliveries::withdraw_all() {
+  reopen_unless([](const Later&) { return false; });
+  std::vector<core::TrackedDelivery> rest =
+      sequencer_.withdraw_if([](const core::TrackedDelivery&) { return true; });
+  for (const core::TrackedDelivery& delivery : rest) remove_waiting(delivery);
   for (auto* aside : {&aside_.rows, &aside_.followers, &given_away_}) {
     std::move(aside->begin(), aside->end(), std::back_inserter(rest));
     aside->clear();
   }
-  ready_.notify_all();
   return rest;
+}
+
+bool InFlightDeliveries::all_taken() const {
+  const system::MutexLock lock(mutex_);
+  if (batches_ == 0) return false;
+  if (alone_ || may_run() == 0 || in_strategy_ >= std::max(workers_, 1)) return true;
+  const bool full = messages_ + refused_ >= limits_.messages || bytes_ >= limits_.bytes;
+  return full && !sequencer_.ready();
+}
+
+void InFlightDeliveries::stand_still(bool still) {
+  const system::MutexLock lock(mutex_);
+  stands_still_ = still;
 }
 
 bool InFlightDeliveries::wait_landed(std::chrono::milliseconds deadline) {

@@ -144,6 +144,13 @@ class InFlightDeliveries {
 
   // No batch is handed out any more; returns what had not been, suspects still marked.
   std::vector<core::TrackedDelivery> close() SEMEL_EXCLUDES(mutex_);
+  // The same, but others may come and begin.
+  std::vector<core::TrackedDelivery> withdraw() SEMEL_EXCLUDES(mutex_);
+
+  // Whether nothing can begin before a running batch ends, whatever comes.
+  bool all_taken() const SEMEL_EXCLUDES(mutex_);
+  // While it stands still, there is no capacity.
+  void stand_still(bool still) SEMEL_EXCLUDES(mutex_);
   // Waits until no batch runs; false at `deadline`.
   bool wait_landed(std::chrono::milliseconds deadline) SEMEL_EXCLUDES(mutex_);
 
@@ -202,6 +209,7 @@ class InFlightDeliveries {
   void take_back(const PendingSettlement& pending) SEMEL_REQUIRES(mutex_);
   bool leaves(const Arrival& arrival) const SEMEL_REQUIRES(mutex_);
   void withdraw_leaving() SEMEL_REQUIRES(mutex_);
+  std::vector<core::TrackedDelivery> withdraw_all() SEMEL_REQUIRES(mutex_);
   ConsumerGate::Admission admission() const;
   std::vector<core::TrackedDelivery> take_locked(ConsumerGate::Admission admitted)
       SEMEL_REQUIRES(mutex_);
@@ -244,6 +252,7 @@ class InFlightDeliveries {
   int in_strategy_ SEMEL_GUARDED_BY(mutex_) = 0;       // taken and not returned
   bool alone_ SEMEL_GUARDED_BY(mutex_) = false;        // suspects run
   bool closed_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool stands_still_ SEMEL_GUARDED_BY(mutex_) = false;
   // Still running for the sequencer, though their calls are over. Grows without the lock.
   std::atomic<std::size_t> answered_{0};
   std::atomic<std::size_t> free_since_{0};  // answered since a batch was taken

@@ -44,6 +44,59 @@ TEST(InFlightDeliveries, CountsWhatIsInFlightUntilItLands) {
   EXPECT_TRUE(f.empty());
 }
 
+TEST(InFlightDeliveries, WhatIsWithdrawnLeavesNothingBehind) {
+  InFlightDeliveries f({100, 1 << 20}, BatchSize(100, 100, milliseconds(20)), 1);
+  f.add(one("kept"));
+  auto batch = f.take(false);
+  ASSERT_EQ(batch.size(), 1u);
+  std::vector<PendingSettlement> settlements{pending(batch[0])};
+  settlements[0].keep = &batch[0];
+  settlements[0].settlement.delay = milliseconds(1'000);
+  f.land(settlements, {});
+  f.returned();
+  f.ran(1, false, 0, std::nullopt);
+  for (const char* const key : {"kept", "a", "a"}) f.add(one(key, key == std::string("a")));
+  EXPECT_EQ(f.withdraw().size(), 4u);
+  EXPECT_TRUE(f.empty());
+  EXPECT_EQ(f.capacity().messages, 100u);
+  f.add(one("kept"));
+  EXPECT_EQ(f.take(false).size(), 1u) << "its key is free";
+}
+
+TEST(InFlightDeliveries, AllIsTakenWhereNoBatchCanBeginBeforeAnotherEnds) {
+  for (const int workers : {0, 1}) {
+    InFlightDeliveries f({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), workers);
+    EXPECT_FALSE(f.all_taken());
+    f.add(one("a"));
+    EXPECT_EQ(f.take(false).size(), 1u);
+    EXPECT_TRUE(f.all_taken());
+    f.returned();
+    EXPECT_FALSE(f.all_taken()) << "the worker is free, though its call goes on";
+  }
+  InFlightDeliveries calls({100, 1 << 20, 1}, BatchSize(1, 1, milliseconds(20)), 1);
+  calls.add(one("a"));
+  EXPECT_EQ(calls.take(false).size(), 1u);
+  calls.returned();
+  EXPECT_TRUE(calls.all_taken()) << "no more calls may run";
+  InFlightDeliveries full({2, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 8);
+  full.add(one("a"));
+  full.add(one("a"));
+  EXPECT_EQ(full.take(false).size(), 1u);
+  EXPECT_TRUE(full.all_taken()) << "all that has room waits for it";
+  InFlightDeliveries suspects({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 8);
+  suspects.add(one("a", true));
+  EXPECT_EQ(suspects.take(false).size(), 1u);
+  EXPECT_TRUE(suspects.all_taken()) << "nothing runs beside a suspect";
+}
+
+TEST(InFlightDeliveries, StandingStillItHasNoCapacity) {
+  InFlightDeliveries f({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 1);
+  f.stand_still(true);
+  EXPECT_EQ(f.capacity().messages, 0u);
+  f.stand_still(false);
+  EXPECT_EQ(f.capacity().messages, 100u);
+}
+
 TEST(InFlightDeliveries, FewPlacesAreNotAskedForWhileMuchWaits) {
   InFlightDeliveries f({50, 1 << 20}, BatchSize(10, 10, milliseconds(20)), 8);
   for (int i = 0; i < 41; ++i) f.add(one("k" + std::to_string(i)));

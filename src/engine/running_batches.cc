@@ -131,6 +131,8 @@ void RunningEngine::end_batch(Running& running) {
   }
   const auto took = ended->took ? ended->sink.own_time(*ended->took) : std::nullopt;
   if (in_flight_.ran(ended->batch.size(), ended->suspect, ended->trial, took)) wake_receiver();
+  const system::MutexLock lock(still_mutex_);
+  go_on();
 }
 
 void RunningEngine::would_process(std::vector<core::TrackedDelivery> batch) {
@@ -209,9 +211,10 @@ void RunningEngine::land(std::vector<PendingSettlement>& pending_settlements) {
   if (in_flight_.land(pending_settlements, now())) wake_receiver();
 }
 
-void RunningEngine::tick() {
+void RunningEngine::tick(std::size_t hanging) {
   flush_running();
-  sources_.extend(rows_that_hang());
+  // While it stands still, it keeps nothing from others.
+  if (!stands_still(hanging)) sources_.extend(rows_that_hang());
   if (!stopping()) return;
   // The receiving thread cannot drain while it runs a handler.
   sources_.end_intake();
@@ -247,24 +250,6 @@ void RunningEngine::leave_aside() {
   } catch (const std::system_error&) {
     // No thread could be started: try again after another full wait.
   }
-}
-
-// Rows of batches whose handler hangs. They are not extended, so another process may take them.
-std::set<SourceTag> RunningEngine::rows_that_hang() {
-  std::set<SourceTag> rows;
-  if (options_.handler_timeout.count() == 0) return rows;
-  const TimePoint at = now();
-  const TimePoint before = at - options_.handler_timeout - options_.grace;
-  const system::MutexLock lock(running_mutex_);
-  for (const auto& running : running_) {
-    // While a batch waits for other suspects, the time of its handlers has not begun.
-    if (running->sink.waits()) running->progress.store(at, std::memory_order_relaxed);
-    if (running->progress.load(std::memory_order_relaxed) > before) continue;
-    for (const core::TrackedDelivery& delivery : running->batch) {
-      rows.insert({delivery.arrival.source, delivery.arrival.tag});
-    }
-  }
-  return rows;
 }
 
 // Flushes all batches together: calls that end at about the same time belong to many batches.

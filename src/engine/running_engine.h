@@ -1,6 +1,6 @@
 // RunningEngine: the engine's state, and the code of its threads. engine.cc receives and drains,
 // running_batches.cc runs batches and lands deliveries that ended, suspects.cc runs those of
-// suspects.
+// suspects, hanging_handlers.cc looks after handlers that do not end.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline constexpr char kHandlerHangs[] =
     "a handler does not end, though its time is over and it was asked to stop";
 inline constexpr char kHandlerHangsFix[] =
     "look at what it waits for; to end the run, stop it: exit code 70";
-// The component whose outage is reported while a drain waits for a handler.
+// The component whose outage is reported while a drain waits for a handler, or nothing can begin.
 inline constexpr std::string_view kHandlerComponent = "handler";
 
 using strategies::store_away;
@@ -103,6 +103,8 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   }
   bool look_after_order();
   void give_away();
+  // Releases deliveries that come again, to this process or another.
+  void hand_back(const std::vector<core::TrackedDelivery>& rest);
   void end_marker(bool suspects_left);
   void receive_until_stopped();
   bool receive(bool sure);
@@ -132,9 +134,17 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   PendingSettlement pending_of(core::TrackedDelivery& delivery, Outcome& outcome, TimePoint began,
                                TimePoint ended);
   void land(std::vector<PendingSettlement>& pending_settlements);
-  void tick();
+  // `hanging`: as LeaseRenewerOptions::tick.
+  void tick(std::size_t hanging);
   void flush_running() SEMEL_EXCLUDES(flush_mutex_, running_mutex_);
+  // hanging_handlers.cc
+  bool hangs(Running& running, TimePoint at) const SEMEL_REQUIRES(running_mutex_);
   std::set<SourceTag> rows_that_hang() SEMEL_EXCLUDES(running_mutex_);
+  bool all_hang(std::size_t hanging) SEMEL_EXCLUDES(running_mutex_);
+  void tell_of_hung();
+  void tell_hung_is_back();
+  bool stands_still(std::size_t hanging) SEMEL_EXCLUDES(still_mutex_);
+  void go_on() SEMEL_REQUIRES(still_mutex_);
   // `began`: when the store was asked; nullopt: now.
   void note_store(const Outcome& outcome, std::optional<TimePoint> began = std::nullopt);
   void drain();
@@ -200,6 +210,9 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::size_t suspect_window_ = 0;          // at this run's beginning
   std::size_t left_to_next_ = 0;
   std::atomic<bool> told_of_hung_{false};
+  std::atomic<bool> left_to_others_{false};
+  system::Mutex still_mutex_;
+  bool stands_still_ SEMEL_GUARDED_BY(still_mutex_) = false;
   // Used by the renewer's thread only.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;

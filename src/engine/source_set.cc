@@ -27,6 +27,7 @@ SourceSet::SourceSet(Options options, std::vector<std::unique_ptr<Source>> sourc
     auto entry = std::make_unique<Entry>();
     entry->source = std::move(source);
     entry->leaving = dynamic_cast<core::LeavingPartitions*>(entry->source.get());
+    entry->stands_aside = dynamic_cast<core::StandsAside*>(entry->source.get());
     entry->extended = environment_.clock->now();
     const auto& horizon = entry->source->traits().horizon;
     if (options_.age_gate && horizon) options_.age_gate->note(horizon);
@@ -249,16 +250,18 @@ void SourceSet::extend(const std::set<SourceTag>& but) {
     const auto& entry = sources_[index];
     if (!entry->source->traits().redelivers) continue;
     std::vector<Tag> tags;
+    bool any = false;
     {
       const system::MutexLock lock(entry->mutex);
       if (entry->closed || now - entry->extended < options_.hidden / 3) continue;
       entry->extended = now;
+      any = !entry->in_flight.empty();
       for (const Tag& tag : entry->in_flight) {
         if (!but.contains({index, tag})) tags.push_back(tag);
       }
     }
     // A row that could not be extended may be delivered twice; its record then shows the duplicate.
-    if (!tags.empty()) (void)entry->source->extend(tags, options_.hidden);
+    if (any) (void)entry->source->extend(tags, options_.hidden);
   }
 }
 
@@ -271,6 +274,12 @@ std::vector<Engine::Figures> SourceSet::figures() {
     all.push_back({traits.name, std::move(figures), traits.tells_lag});
   }
   return all;
+}
+
+void SourceSet::stand_aside(bool aside) noexcept {
+  for (const auto& entry : sources_) {
+    if (entry->stands_aside != nullptr) entry->stands_aside->stand_aside(aside);
+  }
 }
 
 void SourceSet::close(milliseconds deadline) {

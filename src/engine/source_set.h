@@ -19,6 +19,7 @@
 
 #include "core/leaving_partitions.h"
 #include "core/retention.h"
+#include "core/stands_aside.h"
 #include "core/tracked_delivery.h"
 #include "engine/engine.h"
 #include "engine/in_flight_deliveries.h"
@@ -108,6 +109,8 @@ class SourceSet {
   Result<void> settle_rows();
   // Keeps the rows that are in flight hidden, except `but`.
   void extend(const std::set<SourceTag>& but = {});
+  // As StandsAside, for the sources that can.
+  void stand_aside(bool aside) noexcept;
   void close(std::chrono::milliseconds deadline);
   // Closes the sources that are not in the store, so that other processes may have their messages.
   // Settlements sent to them afterwards are void. Not concurrently with receive and wait.
@@ -134,6 +137,7 @@ class SourceSet {
   struct Entry {
     std::unique_ptr<Source> source;
     core::LeavingPartitions* leaving = nullptr;  // of the source, where it gives partitions away
+    core::StandsAside* stands_aside = nullptr;  // of the source, where others may have its messages
     bool at_end = false;
     std::set<std::string> away_for;  // error codes, each reported once
     bool away() const noexcept { return !away_for.empty(); }

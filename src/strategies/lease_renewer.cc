@@ -199,8 +199,11 @@ void LeaseRenewer::loop() {
     // Works on a copy: a watch may end, and another begin, during this round.
     const auto now_watched = watched_;
     lock.unlock();
-    for (const auto& watched : now_watched) look_after(*watched, options_.clock->now());
-    if (options_.tick) options_.tick();
+    std::size_t hanging = 0;
+    for (const auto& watched : now_watched) {
+      if (look_after(*watched, options_.clock->now())) ++hanging;
+    }
+    if (options_.tick) options_.tick(hanging);
     lock.lock();
   }
 }
@@ -209,7 +212,7 @@ bool LeaseRenewer::past(TimePoint begun, TimePoint now, milliseconds more) const
   return options_.timeout.count() > 0 && now - begun >= options_.timeout + more;
 }
 
-void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
+bool LeaseRenewer::look_after(Watched& watched, TimePoint now) {
   std::vector<std::stop_source> stops;
   bool hangs = false;
   {
@@ -217,10 +220,10 @@ void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
     for (auto& entry : watched.entries) {
       if (!entry.begun || !past(*entry.begun, now, milliseconds{0})) continue;
       stops.push_back(entry.stop);
-      hangs = hangs || (watched.in_transaction() && past(*entry.begun, now, options_.grace));
+      hangs = hangs || past(*entry.begun, now, options_.grace);
     }
   }
-  if (hangs && options_.hung) {
+  if (hangs && watched.in_transaction() && options_.hung) {
     options_.hung("a handler holds the store's transaction past its timeout and grace");
   }
   fire_all(stops);
@@ -228,7 +231,7 @@ void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
   std::function<void()> on_tick;
   {
     const system::MutexLock lock(watched.mutex);
-    if (!watched.on_tick) return;
+    if (!watched.on_tick) return hangs;
     on_tick = watched.on_tick;
     watched.ticking = true;
   }
@@ -239,6 +242,7 @@ void LeaseRenewer::look_after(Watched& watched, TimePoint now) {
     watched.ticking = false;
   }
   watched.ticked.notify_all();
+  return hangs;
 }
 
 void LeaseRenewer::renew(Watched& watched) {

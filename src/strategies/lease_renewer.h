@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,8 +35,9 @@ struct LeaseRenewerOptions {
   // True once the drain has begun: messages whose handlers have not begun are given back
   // (docs/contract.md, rule 19). Empty: there is no drain.
   std::function<bool()> draining{};
-  // Called after each look while anything is watched.
-  std::function<void()> tick{};
+  // Called after each look while anything is watched, with the number of watches in which a handler
+  // is past its timeout and grace.
+  std::function<void(std::size_t hanging)> tick{};
 };
 
 // While nothing is watched its thread sleeps; a batch that ends before the first look costs only a
@@ -61,7 +63,8 @@ class LeaseRenewer final : public HandlerMonitor {
   using Elapsed = std::chrono::nanoseconds;  // by Clock::elapsed
 
   void loop() SEMEL_EXCLUDES(mutex_);
-  void look_after(Watched& watched, TimePoint now);
+  // True where a handler is past its timeout and grace.
+  bool look_after(Watched& watched, TimePoint now);
   void renew(Watched& watched);
   void forget(const Watched* watched) noexcept SEMEL_EXCLUDES(mutex_);
   bool past(TimePoint begun, TimePoint now, std::chrono::milliseconds more) const noexcept;
