@@ -9,6 +9,7 @@
 
 #include <semel/reason.h>
 
+#include "core/stands_aside.h"
 #include "sources/redis_streams/make_redis_streams_source.h"
 #include "tests/conformance/source_case.h"
 #include "tests/support/redis_cluster.h"
@@ -176,6 +177,33 @@ TEST(RedisStreamsSource, WhatIsWorkedOnIsNotTakenOver) {
   EXPECT_TRUE(other.receive(1, 3 * kClaimAfter).empty());
   slow.settle(in_work);
   EXPECT_TRUE(slow.source().close(60s).has_value());
+  EXPECT_TRUE(stream.all_done());
+}
+
+// Its process lives, and all its handlers hang.
+TEST(RedisStreamsSource, AMemberThatStandsAsideLeavesEverythingToOthersUntilItGoesOn) {
+  const RedisStream stream = new_stream();
+  stream.add(some(4));
+  StreamMember hangs(streams_spec(stream));
+  auto taken = hangs.receive(4);
+  ASSERT_EQ(taken.size(), 4U);
+  const std::vector<Arrival> running(taken.begin(), taken.begin() + 1);
+  hangs.settle({taken.begin() + 1, taken.end()}, Settlement::Kind::kRelease);
+  auto& aside = dynamic_cast<core::StandsAside&>(hangs.source());
+  aside.stand_aside(true);
+  StreamMember other(streams_spec(stream));
+  const auto all = other.receive(4);
+  EXPECT_EQ(payloads_in(all), some(4));
+  stream.add({"new"});
+  EXPECT_EQ(payloads_in(other.receive(1)), std::vector<Bytes>{"new"});
+  EXPECT_TRUE(hangs.receive(1, kClaimAfter).empty());
+  EXPECT_TRUE(other.source().close(60s).has_value());
+  aside.stand_aside(false);
+  hangs.settle(running);
+  const auto again = hangs.receive(4);
+  EXPECT_EQ(again.size(), 4U) << "all but the one that it has still";
+  hangs.settle(again);
+  EXPECT_TRUE(hangs.source().close(60s).has_value());
   EXPECT_TRUE(stream.all_done());
 }
 

@@ -61,6 +61,7 @@ Result<Received> BrokerSource::receive(const ReceiveLimits& limits) {
   }
   if (!thread_.joinable()) begin_thread();
   if (final_) return failure(*final_);
+  if (aside_) return Received{};
   if (away_ && !(hands_out_while_away_ && has_waiting())) return failure(*away_);
   Received received;
   std::size_t bytes = limits.bytes;
@@ -138,6 +139,25 @@ Result<void> BrokerSource::close(milliseconds deadline) {
   const system::MutexLock lock(mutex_);
   if (is_all_told()) return {};
   return failure(untold_);
+}
+
+void BrokerSource::stand_aside(bool aside) noexcept {
+  {
+    const system::MutexLock lock(mutex_);
+    aside_ = aside;
+    changed_.notify_all();
+  }
+  wake();
+}
+
+bool BrokerSource::stands_aside() {
+  const system::MutexLock lock(mutex_);
+  return aside_;
+}
+
+void BrokerSource::wait_aside() {
+  const system::MutexLock lock(mutex_);
+  changed_.wait(mutex_, [this]() SEMEL_REQUIRES(mutex_) { return !aside_ || stop_ || final_; });
 }
 
 bool BrokerSource::stopping() {

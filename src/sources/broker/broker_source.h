@@ -22,6 +22,7 @@
 #include <semel/spi/source.h>
 
 #include "core/ack_pace.h"
+#include "core/stands_aside.h"
 #include "system/event_fd.h"
 #include "system/mutex.h"
 #include "system/stack_thread.h"
@@ -40,7 +41,7 @@ struct BrokerSourceSetup {
   Error untold;  // the error of a close that could not send all
 };
 
-class BrokerSource : public Source {
+class BrokerSource : public Source, public core::StandsAside {
  public:
   const SourceTraits& traits() const noexcept final { return traits_; }
   Result<Received> receive(const ReceiveLimits& limits) final;
@@ -51,6 +52,7 @@ class BrokerSource : public Source {
   Result<void> extend(std::span<const Tag>, std::chrono::milliseconds) final { return {}; }
   void set_paused(std::string_view partition, bool paused) final;
   Result<void> close(std::chrono::milliseconds deadline) final;
+  void stand_aside(bool aside) noexcept final SEMEL_EXCLUDES(mutex_);
 
  protected:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -85,6 +87,11 @@ class BrokerSource : public Source {
 
   // These are for the thread.
   bool stopping() SEMEL_EXCLUDES(mutex_);
+  // Then it gives everything back within kLongestWayAside.
+  bool stands_aside() SEMEL_EXCLUDES(mutex_);
+  static constexpr std::chrono::milliseconds kLongestWayAside{5'000};
+  // Waits until it goes on, or until there is a reason to end.
+  void wait_aside() SEMEL_EXCLUDES(mutex_);
   // Waits for this long, or until there is a reason to end.
   void rest(std::chrono::milliseconds time) SEMEL_EXCLUDES(mutex_);
   // Sets the final error; the first one is kept.
@@ -109,6 +116,7 @@ class BrokerSource : public Source {
   // Nothing more is requested: it would only be given back at the close, and count as one more
   // delivery.
   bool intake_ended_ SEMEL_GUARDED_BY(mutex_) = false;
+  bool aside_ SEMEL_GUARDED_BY(mutex_) = false;  // nothing begins here: others may have it
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   // Until then the thread sends settlements; nullopt: it dies.
   std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);

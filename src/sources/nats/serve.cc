@@ -48,7 +48,9 @@ constexpr std::string_view kGiveBack = "-NAK";
 
 void NatsSource::run() {
   while (!stopping()) {
-    if (client_) {
+    if (stands_aside()) {
+      step_aside();
+    } else if (client_) {
       serve();
     } else {
       connect();
@@ -392,6 +394,14 @@ void NatsSource::lose(Error error) {
   } else {
     lost_ = error.message;
   }
+}
+
+void NatsSource::step_aside() {
+  if (client_) {
+    (void)give_back(now() + kLongestWayAside);
+    lose({ErrorKind::kUnavailable, "R380", {}, {}});
+  }
+  wait_aside();
 }
 
 void NatsSource::leave() {

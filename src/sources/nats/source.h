@@ -67,6 +67,7 @@ class NatsSource final : public broker::BrokerSource, private Client::Watcher {
   void wait_for_something() SEMEL_EXCLUDES(mutex_);
   Error another_consumer() const;
   void lose(Error error) SEMEL_EXCLUDES(mutex_);
+  void step_aside() SEMEL_EXCLUDES(mutex_);
   void leave() SEMEL_EXCLUDES(mutex_);
   bool give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
 

@@ -34,7 +34,9 @@ constexpr std::int64_t kManyDeliveries = 10;
 
 void RabbitmqSource::run() {
   while (!stopping()) {
-    if (client_) {
+    if (stands_aside()) {
+      step_aside();
+    } else if (client_) {
       serve();
     } else {
       connect();
@@ -244,6 +246,22 @@ void RabbitmqSource::lose(Error error) {
   }
 }
 
+// The broker gives everything to others that is not acknowledged by then.
+bool RabbitmqSource::part(TimePoint by) {
+  // Do this before any call whose answer may come too late.
+  bool told = tell(true).has_value();
+  told = told && client_->stop_consuming(by).has_value() && tell(true).has_value();
+  return client_->close(by).has_value() && told;
+}
+
+void RabbitmqSource::step_aside() {
+  if (client_) {
+    (void)part(now() + kLongestWayAside);
+    lose({ErrorKind::kUnavailable, "R310", {}, {}});
+  }
+  wait_aside();
+}
+
 void RabbitmqSource::leave() {
   TimePoint by;
   {
@@ -252,10 +270,7 @@ void RabbitmqSource::leave() {
     all_told_ = !in_vain_;
   }
   if (!client_ || by == TimePoint{}) return client_.reset();
-  // Do this before any call whose answer may come too late.
-  bool told = tell(true).has_value();
-  told = told && client_->stop_consuming(by).has_value() && tell(true).has_value();
-  told = client_->close(by).has_value() && told;
+  const bool told = part(by);
   client_.reset();
   const system::MutexLock lock(mutex_);
   all_told_ = told && !in_vain_;

@@ -49,6 +49,8 @@ class RabbitmqSource final : public broker::BrokerSource, private Client::Watche
   void wait_for_something() SEMEL_EXCLUDES(mutex_);
   void hand_over() SEMEL_EXCLUDES(mutex_);
   void lose(Error error) SEMEL_EXCLUDES(mutex_);
+  bool part(TimePoint by) SEMEL_EXCLUDES(mutex_);
+  void step_aside() SEMEL_EXCLUDES(mutex_);
   void leave() SEMEL_EXCLUDES(mutex_);
   void on_delivery(std::uint64_t tag, std::unique_ptr<Arrival> arrival) override;
   void on_depth(std::uint32_t messages, std::uint32_t consumers) override;

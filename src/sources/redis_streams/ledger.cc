@@ -22,6 +22,13 @@ Ledger::Taken Ledger::take() {
   return {taken.position, taken.value->id, taken.value->arrival.get()};
 }
 
+void Ledger::forget_waiting() {
+  for (auto taken = deliveries_.take(); taken.value != nullptr; taken = deliveries_.take()) {
+    ours_.erase(taken.value->id);
+    (void)deliveries_.settle(taken.position, Settlement::Kind::kGone);
+  }
+}
+
 bool Ledger::settle(std::uint64_t number, Settlement::Kind kind) {
   if (number < deliveries_.passed() || number >= deliveries_.end()) return false;
   const InHand* const held = deliveries_.open_value(number);

@@ -43,6 +43,8 @@ class Ledger {
   };
   Taken take();
   bool has_waiting() const noexcept { return deliveries_.has_waiting(); }
+  // Forgets entries that wait: given back to the group, they may be another member's by now.
+  void forget_waiting();
 
   // False where `number` is not out: settled before, or never received.
   bool settle(std::uint64_t number, Settlement::Kind kind);

@@ -39,6 +39,20 @@ TEST(RedisStreamsLedger, HandsOutInTheOrderOfArrivalAndThatGivenBackFirst) {
   EXPECT_EQ(ledger.open(), 3U);
 }
 
+TEST(RedisStreamsLedger, ForgetsWhatWaitsAndKeepsWhatIsOut) {
+  Ledger ledger = filled(3);
+  const auto first = ledger.take();
+  const auto second = ledger.take();
+  EXPECT_TRUE(ledger.settle(second.number, Kind::kRelease));
+  ledger.forget_waiting();
+  EXPECT_FALSE(ledger.has_waiting());
+  EXPECT_EQ(ledger.ours(), std::vector{id(1)});
+  EXPECT_EQ(ledger.pending(), 1U);
+  EXPECT_TRUE(ledger.arrived(id(2), saying("2"))) << "it may come again";
+  EXPECT_TRUE(ledger.settle(first.number, Kind::kAck));
+  EXPECT_EQ(ledger.acks(10), std::vector{id(1)});
+}
+
 TEST(RedisStreamsLedger, WhatIsToldOnceMoreIsTheOneInHand) {
   Ledger ledger = filled(2);
   const auto first = ledger.take();

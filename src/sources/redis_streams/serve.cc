@@ -65,7 +65,9 @@ void in_parts(const std::vector<EntryId>& ids, Each&& each) {
 
 void RedisStreamsSource::run() {
   while (!stopping()) {
-    if (client_) {
+    if (stands_aside()) {
+      step_aside();
+    } else if (client_) {
       serve();
     } else {
       connect();
@@ -414,6 +416,21 @@ void RedisStreamsSource::leave() {
   client_.reset();
   const system::MutexLock lock(mutex_);
   all_told_ = told.has_value();
+}
+
+// Others take over what is given back. Entries that were handed out stay here too: they are
+// acknowledged where they end, whoever has them.
+void RedisStreamsSource::step_aside() {
+  if (client_) {
+    (void)core::contained([this] {
+      acknowledge(true);
+      give_back(now() + kLongestWayAside);
+    });
+    lose({ErrorKind::kUnavailable, {}, {}, {}});
+  }
+  wait_aside();
+  const system::MutexLock lock(mutex_);
+  ledger_.forget_waiting();
 }
 
 void RedisStreamsSource::give_back(TimePoint by) {

@@ -60,6 +60,7 @@ class RedisStreamsSource final : public broker::BrokerSource {
   void wait_for_something() SEMEL_EXCLUDES(mutex_);
   void lose(Error error) SEMEL_EXCLUDES(mutex_);
   void leave() SEMEL_EXCLUDES(mutex_);
+  void step_aside() SEMEL_EXCLUDES(mutex_);
   void give_back(TimePoint by) SEMEL_EXCLUDES(mutex_);
   void begin_listing() noexcept;
   void mark_missing(const EntryId& behind, const EntryId& last, const std::vector<EntryId>& there)

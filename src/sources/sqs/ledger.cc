@@ -81,6 +81,16 @@ void Ledger::forget(AllHidden::iterator hidden, TimePoint now) {
   hidden_.erase(hidden);
 }
 
+void Ledger::let_go() {
+  for (auto taken = deliveries_.take(); taken.value != nullptr; taken = deliveries_.take()) {
+    const auto hidden = hidden_.find(taken.position);
+    if (!hidden->second.receipt.empty()) forgotten_.push_back(std::move(hidden->second.receipt));
+    (void)deliveries_.settle(taken.position, Settlement::Kind::kGone);
+    hidden_.erase(hidden);
+  }
+  for (auto& [tag, hidden] : hidden_) hidden.lost = true;
+}
+
 std::vector<std::string> Ledger::take_forgotten() {
   return taken_from(forgotten_, core::kSqsBatch);
 }

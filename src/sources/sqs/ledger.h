@@ -48,6 +48,8 @@ class Ledger {
   // Up to a batch of receipts of forgotten messages of groups, to be made visible to others now: a
   // group continues when none of its messages is hidden.
   std::vector<std::string> take_forgotten();
+  // Forgets all messages that wait. The others are renewed no more, and so visible to others soon.
+  void let_go();
   bool has_forgotten() const noexcept { return !forgotten_.empty(); }
 
   // False where `tag` is not out: settled before, or never received.

@@ -47,6 +47,19 @@ TEST_F(SqsLedger, WhatIsAckedIsDeletedInBatches) {
   EXPECT_EQ(ledger_.open(), 0U);
 }
 
+TEST_F(SqsLedger, LetsGoOfWhatWaitsAndRenewsNothingThatIsOut) {
+  bring(3);
+  EXPECT_EQ(taken(), "m-1");
+  EXPECT_EQ(taken(), "m-2");
+  EXPECT_TRUE(ledger_.settle(2, Kind::kRelease));
+  ledger_.let_go();
+  EXPECT_EQ(ledger_.take_forgotten(), (std::vector<std::string>{"r-2", "r-3"}));
+  EXPECT_EQ(taken(), "none");
+  EXPECT_FALSE(ledger_.renewal_due().has_value());
+  EXPECT_TRUE(ledger_.settle(1, Kind::kAck));
+  EXPECT_EQ(ledger_.take_deletes(), std::vector<std::string>{"r-1"});
+}
+
 TEST_F(SqsLedger, WhatIsGivenBackWaitsHere) {
   bring(3);
   EXPECT_EQ(taken(), "m-1");

@@ -61,6 +61,7 @@ void SqsSource::run() {
     if (!looked_) {
       look();
     } else {
+      step_aside();
       poll();
       remove(false);
       hand_back();
@@ -130,7 +131,7 @@ void SqsSource::poll() {
     bool calm = false;
     {
       const system::MutexLock lock(mutex_);
-      if (paused_) return;
+      if (paused_ || aside_) return;
       const std::size_t free = remaining();
       calm = ledger_.deletes() == 0 && removals_ == 0;
       if (free == 0 && calm && polls_ == 0 && end_wanted_ && !ledger_.has_waiting()) {
@@ -269,6 +270,12 @@ void SqsSource::note_expired(const std::string& said) {
   warn("R395", fmt::format("a message of queue {} was not deleted: {}; it comes again, and is a "
                            "duplicate then",
                            spec_.queue.name, said));
+}
+
+// An open poll may still bring some.
+void SqsSource::step_aside() {
+  const system::MutexLock lock(mutex_);
+  if (aside_) ledger_.let_go();
 }
 
 void SqsSource::hand_back() {

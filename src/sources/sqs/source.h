@@ -51,6 +51,7 @@ class SqsSource final : public broker::BrokerSource {
       SEMEL_EXCLUDES(mutex_);
   void not_removed(std::vector<std::string> receipts, const Error& error) SEMEL_EXCLUDES(mutex_);
   void note_expired(const std::string& said) SEMEL_REQUIRES(mutex_);
+  void step_aside() SEMEL_EXCLUDES(mutex_);
   void hand_back() SEMEL_EXCLUDES(mutex_);
   // Makes messages visible to others now; if that fails, they become visible after their time.
   // `under_way` counts the call, and outlives it.
