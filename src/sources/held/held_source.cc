@@ -2,7 +2,9 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
+#include <utility>
 
 #include <semel/environment.h>
 
@@ -67,6 +69,7 @@ class HeldSource final : public Source {
   Result<bool> something_due() SEMEL_EXCLUDES(mutex_);
   Result<void> plan_next(const Received& received, const ReceiveLimits& limits);
   Result<void> look();
+  void leave_out_own(std::vector<Arrival>& arrivals) SEMEL_EXCLUDES(mutex_);
   void dress(std::vector<Arrival>& arrivals) SEMEL_EXCLUDES(mutex_);
   Result<void> give_back(std::vector<Delayed>& rows);
 
@@ -90,8 +93,11 @@ class HeldSource final : public Source {
   bool listening_ = true;
 
   system::Mutex mutex_;
-  // maps a row to the take that it came with
-  std::unordered_map<std::uint64_t, std::uint64_t> taken_ SEMEL_GUARDED_BY(mutex_);
+  struct Taken {
+    std::uint64_t take = 0;  // that it came with
+    bool renewed = true;     // by the last call of extend
+  };
+  std::unordered_map<std::uint64_t, Taken> taken_ SEMEL_GUARDED_BY(mutex_);  // by row
   // rows were given back or removed since the last receive
   bool changed_ SEMEL_GUARDED_BY(mutex_) = false;
   bool paused_ SEMEL_GUARDED_BY(mutex_) = false;
@@ -140,6 +146,7 @@ Result<Received> HeldSource::receive(const ReceiveLimits& limits) {
       return failure(away(std::move(taken.error())));
     }
     received.arrivals = std::move(*taken);
+    leave_out_own(received.arrivals);
     dress(received.arrivals);
     if (auto planned = plan_next(received, limits); !planned) {
       // Taken rows are returned; the error will still occur in the next call.
@@ -194,6 +201,34 @@ Result<void> HeldSource::look() {
   return {};
 }
 
+// A row in hand is visible again once it was not renewed in time, and is not handled twice here. If
+// it is not renewed any more, because its handler hangs, it is soon visible to others again, and
+// its line is left to them.
+void HeldSource::leave_out_own(std::vector<Arrival>& arrivals) {
+  std::vector<RowTag> hanging;
+  std::vector<RowTag> behind;
+  {
+    const system::MutexLock lock(mutex_);
+    std::set<Bytes> lines;
+    std::erase_if(arrivals, [&](const Arrival& arrival) SEMEL_REQUIRES(mutex_) {
+      const RowTag row = *arrival.row;
+      const auto own = taken_.find(static_cast<std::uint64_t>(static_cast<std::int64_t>(row)));
+      if (own != taken_.end()) {
+        if (own->second.renewed) return true;
+        hanging.push_back(row);
+        if (arrival.line) lines.insert(*arrival.line);
+        return true;
+      }
+      if (!arrival.line || !lines.contains(*arrival.line)) return false;
+      behind.push_back(row);
+      return true;
+    });
+  }
+  // If this fails, the rows stay hidden for their time.
+  if (!behind.empty()) (void)held_.release(behind, milliseconds(0));
+  if (!hanging.empty()) (void)held_.extend(hanging, kRareLook);
+}
+
 void HeldSource::dress(std::vector<Arrival>& arrivals) {
   if (arrivals.empty()) return;
   ++takes_;
@@ -201,7 +236,7 @@ void HeldSource::dress(std::vector<Arrival>& arrivals) {
   for (Arrival& arrival : arrivals) {
     const std::int64_t row = static_cast<std::int64_t>(*arrival.row);
     arrival.tag = {static_cast<std::uint64_t>(row), takes_};
-    taken_[arrival.tag.value] = takes_;
+    taken_[arrival.tag.value] = {takes_};
     if (arrival.partition.empty()) arrival.partition = kQueueTraits.name;
     if (arrival.position.empty()) arrival.position = std::to_string(row);
   }
@@ -235,29 +270,30 @@ Wakeup HeldSource::wakeup() {
 Result<void> HeldSource::settle(std::span<const Settlement> settlements) {
   std::vector<RowTag> remove;
   std::vector<Delayed> later;
-  std::vector<Tag> told;
+  std::vector<std::pair<std::uint64_t, Taken>> told;
   {
     const system::MutexLock lock(mutex_);
     for (const Settlement& settlement : settlements) {
       const auto taken = taken_.find(settlement.tag.value);
-      if (taken == taken_.end() || taken->second != settlement.tag.generation) continue;
+      if (taken == taken_.end() || taken->second.take != settlement.tag.generation) continue;
       const RowTag row{static_cast<std::int64_t>(settlement.tag.value)};
       if (settlement.kind == Settlement::Kind::kAck) remove.push_back(row);
       if (settlement.kind == Settlement::Kind::kLater) later.push_back({row, settlement.delay});
       if (settlement.kind == Settlement::Kind::kRelease) later.push_back({row, milliseconds(0)});
-      told.push_back(settlement.tag);
+      told.emplace_back(*taken);
+      // Before the store shows the row again: then it may be taken at once.
+      taken_.erase(taken);
     }
   }
   if (told.empty()) return {};
-  if (!remove.empty()) {
-    if (auto removed = held_.remove(remove); !removed) return removed;
-  }
-  if (!later.empty()) {
-    if (auto released = give_back(later); !released) return released;
-  }
+  auto settled = remove.empty() ? Result<void>() : held_.remove(remove);
+  if (settled && !later.empty()) settled = give_back(later);
   {
     const system::MutexLock lock(mutex_);
-    for (const Tag& tag : told) taken_.erase(tag.value);
+    if (!settled) {
+      taken_.insert(told.begin(), told.end());
+      return settled;
+    }
     changed_ = true;
   }
   wake_.notify();
@@ -285,8 +321,12 @@ Result<void> HeldSource::extend(std::span<const Tag> tags, milliseconds by) {
   rows.reserve(tags.size());
   {
     const system::MutexLock lock(mutex_);
+    for (auto& [row, taken] : taken_) taken.renewed = false;
     for (const Tag& tag : tags) {
-      if (taken_.contains(tag.value)) rows.push_back(RowTag{static_cast<std::int64_t>(tag.value)});
+      const auto taken = taken_.find(tag.value);
+      if (taken == taken_.end()) continue;
+      taken->second.renewed = true;
+      rows.push_back(RowTag{static_cast<std::int64_t>(tag.value)});
     }
   }
   return rows.empty() ? Result<void>() : held_.extend(rows, by);

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <functional>
+
 #include "sources/sources.h"
 #include "sources/test_doubles.h"
 #include "system/descriptor.h"
@@ -35,6 +37,7 @@ class FakeHeld final : public HeldMessages {
       Arrival& arrival = taken.emplace_back();
       arrival.payload = held.payload;
       arrival.row = RowTag{row};
+      if (line_of) arrival.line = line_of(row);
     }
     return taken;
   }
@@ -92,6 +95,7 @@ class FakeHeld final : public HeldMessages {
   int releases = 0;
   bool failing = false;
   bool refuse_to_give = false;
+  std::function<Bytes(std::int64_t row)> line_of;
 
  private:
   Result<void> set_due(std::span<const RowTag> tags, milliseconds in) {
@@ -334,6 +338,47 @@ TEST_F(HeldSourceTest, AStoreThatCannotWakeIsLookedAt) {
   ASSERT_TRUE(due && *due > milliseconds(0) && *due <= seconds(1));
   environment_.clock.advance(*due);
   EXPECT_EQ(payloads(receive()), Lines{"1"});
+}
+
+TEST_F(HeldSourceTest, ARowThatIsInHandStillIsNotHandledTwice) {
+  held_->add("1");
+  const Received first = receive();
+  ASSERT_EQ(payloads(first), Lines{"1"});
+  environment_.clock.advance(2 * kHidden);
+  held_->add("2");
+  EXPECT_EQ(payloads(receive()), Lines{"2"});
+  EXPECT_EQ(held_->rows.at(1).due, environment_.clock.now() + kHidden) << "hidden again";
+  settle(first.arrivals[0], Settlement::Kind::kAck);
+  EXPECT_EQ(held_->rows.size(), 1U) << "the tag that it came with is good still";
+}
+
+// The engine renews it no more, so that others may have it.
+TEST_F(HeldSourceTest, ARowWhoseHandlerHangsIsSoonVisibleToOthersAgain) {
+  held_->add("1");
+  held_->add("2");
+  const Received both = receive();
+  ASSERT_EQ(both.arrivals.size(), 2U);
+  ASSERT_TRUE(source_->extend(std::vector{both.arrivals[1].tag}, kHidden));
+  environment_.clock.advance(kHidden - seconds(1));
+  ASSERT_TRUE(source_->extend(std::vector{both.arrivals[1].tag}, kHidden));
+  environment_.clock.advance(seconds(1));
+  EXPECT_TRUE(receive().arrivals.empty());
+  EXPECT_EQ(held_->takes, 2) << "it was visible";
+  EXPECT_EQ(held_->rows.at(1).due, environment_.clock.now() + seconds(1));
+  const auto due = source_->wakeup().due_in;
+  EXPECT_TRUE(due && *due > milliseconds(0)) << "it does not take the row in a circle";
+}
+
+TEST_F(HeldSourceTest, ItsLineIsLeftToOthersToo) {
+  for (const char* const payload : {"1", "2", "3"}) held_->add(payload);
+  held_->line_of = [](std::int64_t row) { return row == 3 ? Bytes("other") : Bytes("one"); };
+  auto received = source_->receive({.messages = 1});
+  ASSERT_TRUE(received);
+  ASSERT_EQ(payloads(*received), Lines{"1"});
+  ASSERT_TRUE(source_->extend({}, kHidden));
+  environment_.clock.advance(kHidden);
+  EXPECT_EQ(payloads(receive()), Lines{"3"});
+  EXPECT_EQ(held_->rows.at(2).due, environment_.clock.now()) << "given back";
 }
 
 TEST_F(HeldSourceTest, PausedItYieldsNothingAndSleeps) {
