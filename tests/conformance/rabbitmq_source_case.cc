@@ -231,7 +231,7 @@ TEST(RabbitmqSource, AHeaderThatIsAllNestedListsIsAMessageLikeAnother) {
   consumer.settle(arrivals);
   EXPECT_TRUE(consumer.source().close(60s).has_value());
   // The broker may answer questions about a queue before it takes note of an acknowledgement.
-  EXPECT_TRUE(comes_true([&] { return server.messages(queue) == 0; }));
+  EXPECT_TRUE(test::comes_true([&] { return server.messages(queue) == 0; }));
 }
 
 TEST(RabbitmqSource, AStreamIsRefused) {
