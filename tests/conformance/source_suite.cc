@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "core/stands_aside.h"
 #include "tests/conformance/source_case.h"
 #include "tests/support/waiting.h"
 
@@ -245,6 +246,31 @@ TEST_P(SourceSuite, SettlingWorksWhilePaused) {
   settle({arrivals[1]}, Kind::kRelease);
   source().set_paused("", false);
   EXPECT_EQ(payloads(receive(1)), Payloads{arrivals[1].payload});
+}
+
+// In a process that lives, and in which nothing can begin.
+TEST_P(SourceSuite, StandingAsideItLeavesItsMessagesToOthersUntilItGoesOn) {
+  place().add(numbered(3));
+  open();
+  auto* const aside = dynamic_cast<core::StandsAside*>(&source());
+  if (aside == nullptr) GTEST_SKIP() << "its messages are for it alone, or rows of the store";
+  settle(receive(3), Kind::kRelease);
+  aside->stand_aside(true);
+  Receiver other(place().open(), 60s);
+  auto arrivals = other.receive(3);
+  place().add(numbered(1, 3));
+  for (Arrival& arrival : other.receive(1)) arrivals.push_back(std::move(arrival));
+  std::set<Bytes> all;
+  for (const Arrival& arrival : arrivals) all.insert(arrival.payload);
+  EXPECT_EQ(all.size(), 4U);
+  EXPECT_TRUE(receive_whatever().empty());
+  other.settle(arrivals);
+  EXPECT_TRUE(other.source().close(60s).has_value());
+  aside->stand_aside(false);
+  place().add(numbered(1, 4));
+  const auto next = receive(1);
+  EXPECT_EQ(payloads(next), numbered(1, 4));
+  settle(next);
 }
 
 TEST_P(SourceSuite, UnknownAndOldTagsAreIgnored) {
