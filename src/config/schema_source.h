@@ -362,8 +362,8 @@ inline constexpr Field kRedisStreamsFields[] = {
      .shape = Shape::kDuration,
      .meaning =
          "A member that has said nothing for so long is taken for dead, and others take over "
-         "its entries. It says something as long as its process lives, however long its "
-         "handlers take. All members of a group should have the same.",
+         "its entries. It says something as long as its process lives, unless all its "
+         "handlers hang. All members of a group should have the same.",
      .member = &kMember<&core::RedisStreamsSpec::claim_after>,
      .low = 1'000,
      .high = 86'400'000},
