@@ -1,6 +1,7 @@
 #include "compose/signals.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,21 +19,21 @@ class SignalPipe {
  public:
   // Async-signal-safe.
   static void tell_all(char word) noexcept {
-    for (SignalPipe* one = first_.load(); one != nullptr; one = one->next_) {
+    for (SignalPipe* one = first.load(); one != nullptr; one = one->next_) {
       if (one->used_.load()) one->tell(word);
     }
   }
 
   // One that is not used by another.
   static SignalPipe& take() {
-    for (SignalPipe* one = first_.load(); one != nullptr; one = one->next_) {
+    for (SignalPipe* one = first.load(); one != nullptr; one = one->next_) {
       if (one->used_.exchange(true)) continue;
       one->empty();
       return *one;
     }
     auto* const made = new SignalPipe;
-    made->next_ = first_.load();
-    while (!first_.compare_exchange_weak(made->next_, made)) {
+    made->next_ = first.load();
+    while (!first.compare_exchange_weak(made->next_, made)) {
     }
     return *made;
   }
@@ -44,7 +45,8 @@ class SignalPipe {
   }
   char wait() const noexcept {
     char word = 0;
-    while (::read(ends_[0], &word, 1) != 1) {
+    pollfd readable{ends_[0], POLLIN, 0};
+    while (::poll(&readable, 1, -1) != 1 || ::read(ends_[0], &word, 1) != 1) {
     }
     return word;
   }
@@ -65,7 +67,7 @@ class SignalPipe {
     ::fcntl(ends_[0], F_SETFL, 0);
   }
 
-  static inline std::atomic<SignalPipe*> first_{nullptr};
+  static inline std::atomic<SignalPipe*> first{nullptr};
   std::atomic<bool> used_{true};
   int ends_[2] = {-1, -1};
   SignalPipe* next_ = nullptr;

@@ -35,7 +35,9 @@ bool RunningEngine::all_hang(std::size_t hanging) {
   const TimePoint at = now();
   const system::MutexLock lock(running_mutex_);
   return hanging > 0 && hanging >= running_.size() &&
-         std::ranges::all_of(running_, [&](const auto& running) { return hangs(*running, at); });
+         std::ranges::all_of(running_, [&](const auto& running) SEMEL_REQUIRES(running_mutex_) {
+           return hangs(*running, at);
+         });
 }
 
 void RunningEngine::tell_of_hung() {

@@ -83,14 +83,16 @@ class StreamPlaceOfTest final : public SourcePlace {
 };
 
 SourceCase case_of(const std::string& name, const std::string& consumer, bool cluster = false) {
-  return {"redis_streams_" + name, [consumer, cluster] {
-            RedisStream stream = cluster ? stream_on_cluster() : new_stream();
-            auto spec =
-                cluster ? streams_spec(stream, RedisCluster::shared().url()) : streams_spec(stream);
-            spec.consumer = consumer;
-            return std::unique_ptr<SourcePlace>(
-                new StreamPlaceOfTest(std::move(stream), std::move(spec)));
-          }};
+  SourceCase made;
+  made.name = "redis_streams_" + name;
+  made.one_name = !consumer.empty();
+  made.make = [consumer, cluster] {
+    RedisStream stream = cluster ? stream_on_cluster() : new_stream();
+    auto spec = cluster ? streams_spec(stream, RedisCluster::shared().url()) : streams_spec(stream);
+    spec.consumer = consumer;
+    return std::unique_ptr<SourcePlace>(new StreamPlaceOfTest(std::move(stream), std::move(spec)));
+  };
+  return made;
 }
 
 INSTANTIATE_TEST_SUITE_P(RedisStreams, SourceSuite,

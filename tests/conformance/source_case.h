@@ -45,6 +45,8 @@ struct SourceCase {
   bool ordered = true;
   // Payloads are bytes; else text without most control characters.
   bool bytes = true;
+  // All that are opened have one name at the broker.
+  bool one_name = false;
 };
 inline void PrintTo(const SourceCase& c, std::ostream* out) { *out << c.name; }
 

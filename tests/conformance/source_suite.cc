@@ -79,21 +79,21 @@ TEST_P(SourceSuite, ReceiveDoesNotWait) {
 TEST_P(SourceSuite, TheEndIsToldWhereThereIsOne) {
   place().add(numbered(3));
   open();
-  EXPECT_FALSE(source().receive({1, 1 << 20}).value().at_end) << "there is more";
+  const Received first = source().receive({1, 1 << 20}).value();
+  EXPECT_FALSE(first.at_end) << "there is more";
   settle(receive(2));
   place().finish();
   if (!traits().ends) {
     EXPECT_FALSE(source().receive({}).value().at_end);
     return;
   }
-  // The first one is still with its worker; given back, it comes once more.
+  settle(first.arrivals, Kind::kRelease);
   bool at_end = false;
   for (int i = 0; i < 100 && !at_end; ++i) {
     woken(50ms);
     auto received = source().receive({}).value();
     settle(received.arrivals);
     at_end = received.at_end;
-    if (!at_end && i > 3) place().advance(kHidden);
   }
   EXPECT_TRUE(at_end);
   if (!GetParam().ends_early) return;
@@ -254,6 +254,7 @@ TEST_P(SourceSuite, StandingAsideItLeavesItsMessagesToOthersUntilItGoesOn) {
   open();
   auto* const aside = dynamic_cast<core::StandsAside*>(&source());
   if (aside == nullptr) GTEST_SKIP() << "its messages are for it alone, or rows of the store";
+  if (GetParam().one_name) GTEST_SKIP() << "to the broker the other one is the same member";
   settle(receive(3), Kind::kRelease);
   aside->stand_aside(true);
   Receiver other(place().open(), 60s);
