@@ -19,15 +19,20 @@ class SignalPipe {
  public:
   // Async-signal-safe.
   static void tell_all(char word) noexcept {
+    const pid_t process = ::getpid();
     for (SignalPipe* one = first.load(); one != nullptr; one = one->next_) {
-      if (one->used_.load()) one->tell(word);
+      if (one->user_.load() == process) one->tell(word);
     }
   }
 
-  // One that is not used by another.
+  // One that is not used by another. Those of the process that this one was forked from stay its
+  // own.
   static SignalPipe& take() {
     for (SignalPipe* one = first.load(); one != nullptr; one = one->next_) {
-      if (one->used_.exchange(true)) continue;
+      pid_t nobody = 0;
+      if (one->maker_ != ::getpid() || !one->user_.compare_exchange_strong(nobody, one->maker_)) {
+        continue;
+      }
       one->empty();
       return *one;
     }
@@ -37,7 +42,7 @@ class SignalPipe {
     }
     return *made;
   }
-  void give_back() noexcept { used_.store(false); }
+  void give_back() noexcept { user_.store(0); }
 
   // Async-signal-safe. A full pipe holds more signals than anybody needs.
   void tell(char word) const noexcept {
@@ -68,7 +73,8 @@ class SignalPipe {
   }
 
   static inline std::atomic<SignalPipe*> first{nullptr};
-  std::atomic<bool> used_{true};
+  const pid_t maker_ = ::getpid();
+  std::atomic<pid_t> user_{maker_};  // 0: nobody
   int ends_[2] = {-1, -1};
   SignalPipe* next_ = nullptr;
 };
@@ -139,19 +145,23 @@ SignalDrain::SignalDrain(std::function<void(int)> stop, std::function<void()> ha
   ::sigaddset(&taken_, SIGINT);
   if (hang_up_) ::sigaddset(&taken_, SIGHUP);
   ::pthread_sigmask(SIG_BLOCK, &taken_, &before_);
+  // Before the thread lets in what is pending.
+  for_each(taken_, [](int signal) { handled(signal).want(); });
   try {
     thread_ = std::thread([this] { serve(); });
   } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    pipe_.give_back();
+    leave();
     throw;
   }
-  for_each(taken_, [](int signal) { handled(signal).want(); });
 }
 
 SignalDrain::~SignalDrain() {
   pipe_.tell(kEnd);
   thread_.join();
+  leave();
+}
+
+void SignalDrain::leave() noexcept {
   for_each(taken_, [](int signal) { handled(signal).leave(); });
   pipe_.give_back();
   ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);

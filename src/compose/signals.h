@@ -24,6 +24,7 @@ class SignalDrain {
 
  private:
   void serve() const;
+  void leave() noexcept;
 
   std::function<void(int)> stop_;
   std::function<void()> hang_up_;
