@@ -158,16 +158,17 @@ void RunningEngine::load_lines() {
 // stored behind others of their ordering group.
 void RunningEngine::give_away() {
   const auto rest = in_flight_.give_away(sources_.take_leaving());
+  for (const core::TrackedDelivery& delivery : rest) {
+    if (sources_.is_unmarked_suspect(delivery.arrival)) suspects_left_ = true;
+  }
   if (!rest.empty()) hand_back(rest);
   order_.look_at_pauses();
 }
 
 void RunningEngine::hand_back(const std::vector<core::TrackedDelivery>& rest) {
   for (const core::TrackedDelivery& delivery : rest) {
-    if (!delivery.arrival.suspect) continue;
-    if (sources_.is_unmarked_suspect(delivery.arrival)) suspects_left_ = true;
     // If the message comes back to this process, it is still a suspect.
-    intake_.suspect_one_more(delivery.arrival.partition);
+    if (delivery.arrival.suspect) intake_.suspect_one_more(delivery.arrival.partition);
   }
   sources_.give_back(rest);
 }
@@ -258,7 +259,7 @@ bool RunningEngine::nothing_left() {
 
 void RunningEngine::look_after_sources() {
   // While nothing runs, the renewer's thread sleeps and extends no rows.
-  if (options_.dry_run || in_flight_.gate_is_shut()) sources_.extend();
+  if (options_.dry_run || in_flight_.gate_is_shut()) sources_.extend(rows_that_hang());
   const auto since = sources_.away_since();
   if (!since) return;
   const bool ends = options_.once || options_.dry_run;

@@ -182,6 +182,8 @@ TEST_P(HungRun, IsDrainedAsUsualWhereTheHandlerComesBackThen) {
   begin();
   hang();
   ASSERT_TRUE(test::comes_true([&] { return topic_.in_flight() == 1; }));
+  engine_->stop();
+  wait_for_looks(2);
   end();
   EXPECT_EQ(topic_.acked(), 1U);
   EXPECT_EQ(topic_.in_flight(), 0U);

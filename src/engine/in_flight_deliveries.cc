@@ -29,13 +29,16 @@ void InFlightDeliveries::allow_followers(bool allowed) {
 
 InFlightDeliveries::Capacity InFlightDeliveries::capacity() const {
   const system::MutexLock lock(mutex_);
+  if (stands_still_ || !has_room()) return {0, 0};
+  return {limits_.messages - messages_ - refused_, limits_.bytes - bytes_};
+}
+
+bool InFlightDeliveries::has_room() const {
   const std::size_t have = messages_ + refused_;
-  if (stands_still_) return {0, 0};
-  if (have >= limits_.messages || bytes_ >= limits_.bytes) return {0, 0};
+  if (have >= limits_.messages || bytes_ >= limits_.bytes) return false;
   // Asking a store or a broker for a few costs as much as asking for many.
   const std::size_t batch = batch_size_.limit();
-  if (limits_.messages - have < batch && sequencer_.waiting() >= 2 * batch) return {0, 0};
-  return {limits_.messages - have, limits_.bytes - bytes_};
+  return limits_.messages - have >= batch || sequencer_.waiting() < 2 * batch;
 }
 
 void InFlightDeliveries::add(std::vector<core::TrackedDelivery> deliveries) {
@@ -483,9 +486,9 @@ std::vector<core::TrackedDelivery> InFlightDeliveries::withdraw_all() {
 bool InFlightDeliveries::all_taken() const {
   const system::MutexLock lock(mutex_);
   if (batches_ == 0) return false;
-  if (alone_ || may_run() == 0 || in_strategy_ >= std::max(workers_, 1)) return true;
-  const bool full = messages_ + refused_ >= limits_.messages || bytes_ >= limits_.bytes;
-  return full && !sequencer_.ready();
+  // A suspect waits until it can run alone, and others wait for it.
+  if (alone_ || suspects_ > 0 || may_run() == 0) return true;
+  return in_strategy_ >= std::max(workers_, 1) || (!has_room() && !sequencer_.ready());
 }
 
 void InFlightDeliveries::stand_still(bool still) {

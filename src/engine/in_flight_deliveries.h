@@ -211,6 +211,7 @@ class InFlightDeliveries {
   void withdraw_leaving() SEMEL_REQUIRES(mutex_);
   std::vector<core::TrackedDelivery> withdraw_all() SEMEL_REQUIRES(mutex_);
   ConsumerGate::Admission admission() const;
+  bool has_room() const SEMEL_REQUIRES(mutex_);
   std::vector<core::TrackedDelivery> take_locked(ConsumerGate::Admission admitted)
       SEMEL_REQUIRES(mutex_);
   bool crowded_locked() const SEMEL_REQUIRES(mutex_);

@@ -87,6 +87,16 @@ TEST(InFlightDeliveries, AllIsTakenWhereNoBatchCanBeginBeforeAnotherEnds) {
   suspects.add(one("a", true));
   EXPECT_EQ(suspects.take(false).size(), 1u);
   EXPECT_TRUE(suspects.all_taken()) << "nothing runs beside a suspect";
+  InFlightDeliveries waits({100, 1 << 20}, BatchSize(1, 1, milliseconds(20)), 8);
+  waits.add(one("a"));
+  EXPECT_EQ(waits.take(false).size(), 1u);
+  waits.add(one("b", true));
+  EXPECT_TRUE(waits.all_taken()) << "a suspect waits until nothing runs";
+  InFlightDeliveries few({50, 1 << 20}, BatchSize(10, 10, milliseconds(20)), 8);
+  for (int i = 0; i < 41; ++i) few.add(one("a"));
+  EXPECT_EQ(few.take(false).size(), 1u);
+  EXPECT_EQ(few.capacity().messages, 0u);
+  EXPECT_TRUE(few.all_taken()) << "so few places are not asked for";
 }
 
 TEST(InFlightDeliveries, StandingStillItHasNoCapacity) {

@@ -196,6 +196,8 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   system::Mutex receiver_mutex_;
   bool receiver_in_batch_ SEMEL_GUARDED_BY(receiver_mutex_) = false;
   std::thread leaving_ SEMEL_GUARDED_BY(receiver_mutex_);
+  system::Mutex still_mutex_;
+  bool stands_still_ SEMEL_GUARDED_BY(still_mutex_) = false;
   strategies::LeaseRenewer renewer_;
   ThreadCompleter completer_;
   std::unique_ptr<strategies::Strategy> strategy_;
@@ -211,8 +213,6 @@ class RunningEngine final : public Engine, private strategies::Recaller {
   std::size_t left_to_next_ = 0;
   std::atomic<bool> told_of_hung_{false};
   std::atomic<bool> left_to_others_{false};
-  system::Mutex still_mutex_;
-  bool stands_still_ SEMEL_GUARDED_BY(still_mutex_) = false;
   // Used by the renewer's thread only.
   std::optional<TimePoint> stopping_since_;
   std::optional<TimePoint> hurried_since_;

@@ -61,7 +61,7 @@ Result<Received> BrokerSource::receive(const ReceiveLimits& limits) {
   }
   if (!thread_.joinable()) begin_thread();
   if (final_) return failure(*final_);
-  if (aside_) return Received{};
+  if (aside_ || outdated_) return Received{};
   if (away_ && !(hands_out_while_away_ && has_waiting())) return failure(*away_);
   Received received;
   std::size_t bytes = limits.bytes;

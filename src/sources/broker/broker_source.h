@@ -117,6 +117,8 @@ class BrokerSource : public Source, public core::StandsAside {
   // delivery.
   bool intake_ended_ SEMEL_GUARDED_BY(mutex_) = false;
   bool aside_ SEMEL_GUARDED_BY(mutex_) = false;  // nothing begins here: others may have it
+  // What waits here may be others' by now: the thread is still to forget it.
+  bool outdated_ SEMEL_GUARDED_BY(mutex_) = false;
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   // Until then the thread sends settlements; nullopt: it dies.
   std::optional<TimePoint> leave_by_ SEMEL_GUARDED_BY(mutex_);

@@ -96,6 +96,7 @@ class HeldSource final : public Source {
   struct Taken {
     std::uint64_t take = 0;  // that it came with
     bool renewed = true;     // by the last call of extend
+    bool again = false;      // it was visible again, and taken
   };
   std::unordered_map<std::uint64_t, Taken> taken_ SEMEL_GUARDED_BY(mutex_);  // by row
   // rows were given back or removed since the last receive
@@ -214,6 +215,7 @@ void HeldSource::leave_out_own(std::vector<Arrival>& arrivals) {
       const RowTag row = *arrival.row;
       const auto own = taken_.find(static_cast<std::uint64_t>(static_cast<std::int64_t>(row)));
       if (own != taken_.end()) {
+        own->second.again = true;
         if (own->second.renewed) return true;
         hanging.push_back(row);
         if (arrival.line) lines.insert(*arrival.line);
@@ -279,7 +281,10 @@ Result<void> HeldSource::settle(std::span<const Settlement> settlements) {
       const RowTag row{static_cast<std::int64_t>(settlement.tag.value)};
       if (settlement.kind == Settlement::Kind::kAck) remove.push_back(row);
       if (settlement.kind == Settlement::Kind::kLater) later.push_back({row, settlement.delay});
-      if (settlement.kind == Settlement::Kind::kRelease) later.push_back({row, milliseconds(0)});
+      // A Finish has shown the row, or removed it; if it was taken since, nobody else shows it.
+      const bool shows = settlement.kind == Settlement::Kind::kGone && taken->second.again;
+      if (shows || settlement.kind == Settlement::Kind::kRelease)
+        later.push_back({row, milliseconds(0)});
       told.emplace_back(*taken);
       // Before the store shows the row again: then it may be taken at once.
       taken_.erase(taken);

@@ -352,6 +352,16 @@ TEST_F(HeldSourceTest, ARowThatIsInHandStillIsNotHandledTwice) {
   EXPECT_EQ(held_->rows.size(), 1U) << "the tag that it came with is good still";
 }
 
+// As a Finish does that lets the message wait for another record.
+TEST_F(HeldSourceTest, ARowThatAFinishHasShownIsNotHiddenByItsOwnHolder) {
+  held_->add("1");
+  const Received first = receive();
+  environment_.clock.advance(2 * kHidden);
+  EXPECT_TRUE(receive().arrivals.empty()) << "taken again, before its settlement";
+  settle(first.arrivals[0], Settlement::Kind::kGone);
+  EXPECT_EQ(payloads(receive()), Lines{"1"});
+}
+
 // The engine renews it no more, so that others may have it.
 TEST_F(HeldSourceTest, ARowWhoseHandlerHangsIsSoonVisibleToOthersAgain) {
   held_->add("1");

@@ -421,6 +421,10 @@ void RedisStreamsSource::leave() {
 // Others take over what is given back. Entries that were handed out stay here too: they are
 // acknowledged where they end, whoever has them.
 void RedisStreamsSource::step_aside() {
+  {
+    const system::MutexLock lock(mutex_);
+    outdated_ = true;
+  }
   if (client_) {
     (void)core::contained([this] {
       acknowledge(true);
@@ -429,8 +433,12 @@ void RedisStreamsSource::step_aside() {
     lose({ErrorKind::kUnavailable, {}, {}, {}});
   }
   wait_aside();
-  const system::MutexLock lock(mutex_);
-  ledger_.forget_waiting();
+  {
+    const system::MutexLock lock(mutex_);
+    ledger_.forget_waiting();
+    outdated_ = false;
+  }
+  event_.signal();
 }
 
 void RedisStreamsSource::give_back(TimePoint by) {
