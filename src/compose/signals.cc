@@ -25,8 +25,7 @@ class SignalPipe {
     }
   }
 
-  // One that is not used by another. Those of the process that this one was forked from stay its
-  // own.
+  // One that is not used by another. A forked child leaves its parent the pipes that it made.
   static SignalPipe& take() {
     for (SignalPipe* one = first.load(); one != nullptr; one = one->next_) {
       pid_t nobody = 0;

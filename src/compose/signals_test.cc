@@ -15,12 +15,7 @@ namespace semel::compose {
 namespace {
 
 #if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SEMEL_UNDER_THREAD_SANITIZER
-#endif
-#endif
-#ifdef SEMEL_UNDER_THREAD_SANITIZER
-constexpr bool kUnderThreadSanitizer = true;
+constexpr bool kUnderThreadSanitizer = __has_feature(thread_sanitizer);
 #else
 constexpr bool kUnderThreadSanitizer = false;
 #endif

@@ -117,7 +117,7 @@ class BrokerSource : public Source, public core::StandsAside {
   // delivery.
   bool intake_ended_ SEMEL_GUARDED_BY(mutex_) = false;
   bool aside_ SEMEL_GUARDED_BY(mutex_) = false;  // nothing begins here: others may have it
-  // What waits here may be others' by now: the thread is still to forget it.
+  // Messages that wait here may be others' by now: the thread is still to forget them.
   bool outdated_ SEMEL_GUARDED_BY(mutex_) = false;
   bool stop_ SEMEL_GUARDED_BY(mutex_) = false;
   // Until then the thread sends settlements; nullopt: it dies.
